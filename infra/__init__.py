@@ -1,0 +1,1 @@
+"""How a stack is brought up. From `workloads` it imports only `workloads.spec`."""

@@ -1,0 +1,1 @@
+"""One decoder for the Llama family, and the files that its weights come from."""

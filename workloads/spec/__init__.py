@@ -1,0 +1,24 @@
+"""What `infra` and `workloads` both know: slices, services, jobs, and the one JSON value a process gets.
+
+Pure pydantic: importing this package brings in neither pulumi, ray nor jax.
+"""
+
+from workloads.spec.job import DataSpec, JobSpec, MeshSpec, ModelSpec
+from workloads.spec.launch import JobLaunch, ServiceLaunch
+from workloads.spec.service import EngineSpec, ServiceSpec
+from workloads.spec.slices import Slice, SliceError, catalogue, resolve_slice
+
+__all__ = [
+    "DataSpec",
+    "EngineSpec",
+    "JobLaunch",
+    "JobSpec",
+    "MeshSpec",
+    "ModelSpec",
+    "ServiceLaunch",
+    "ServiceSpec",
+    "Slice",
+    "SliceError",
+    "catalogue",
+    "resolve_slice",
+]

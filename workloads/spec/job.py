@@ -1,0 +1,68 @@
+"""A job: one training run on one slice, from a text to an exported model."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from workloads.spec.service import Name
+
+
+class ModelSpec(BaseModel):
+    """Shape of the Llama-family model that is trained from scratch."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    layers: int = Field(default=2, ge=1, le=256)
+    width: int = Field(default=128, ge=8, description="Size of the residual stream; heads x head_dim.")
+    heads: int = Field(default=8, ge=1)
+    kv_heads: int = Field(default=4, ge=1)
+    mlp_width: int = Field(default=384, ge=8)
+    context: int = Field(default=128, ge=8, description="Tokens per training row.")
+
+
+class MeshSpec(BaseModel):
+    """How the slice's devices are divided. `data * tensor` must be the number of devices; absent, data takes all."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    data: int | None = Field(default=None, ge=1)
+    tensor: int = Field(default=1, ge=1)
+
+
+class DataSpec(BaseModel):
+    """Which text, and how it becomes batches. The batch of step s depends on (seed, epoch, s) and nothing else."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: str = Field(
+        default="bundled:python-reference",
+        description="`bundled:<name>`, or a path to a .txt or .parquet (column `text`).",
+    )
+    global_batch: int = Field(default=32, ge=1, description="Rows per step over all hosts.")
+    final_batch: Literal["drop", "pad", "error"] = Field(
+        default="drop",
+        description="The ragged batch at an epoch's end: dropped, padded (padded rows leave the loss), or refused.",
+    )
+    seed: int = 0
+    held_out: float = Field(default=0.05, gt=0, lt=0.5, description="Fraction of rows kept out of training.")
+
+
+class JobSpec(BaseModel):
+    """One entry of `tpu-ray:jobs`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Name
+    pool: str = Field(description="The pool whose slice it takes, for the length of the run.")
+    run: Name = Field(default="r1", description="Changing this key, and only this, starts the job again.")
+    steps: int = Field(default=200, ge=1)
+    learning_rate: float = Field(default=3e-3, gt=0)
+    checkpoint_every: int = Field(default=50, ge=1, description="Steps between checkpoints.")
+    keep_checkpoints: int = Field(default=2, ge=1)
+    seed: int = 0
+    model: ModelSpec = ModelSpec()
+    mesh: MeshSpec = MeshSpec()
+    data: DataSpec = DataSpec()
+    max_failures: int = Field(default=3, ge=0, le=100, description="Restarts after a lost worker or host.")
+    reserve_timeout_s: int = Field(default=300, ge=1, le=86400, description="How long the job waits for its slice.")
+    timeout_s: int = Field(default=3600, ge=10, le=864000, description="How long a run may take, waiting included.")

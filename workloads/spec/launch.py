@@ -1,0 +1,49 @@
+"""The one JSON value a workload process gets: its own spec, its slice, and where its files live.
+
+`infra` writes it, `workloads` reads it; both platforms use the same two functions.
+"""
+
+from pydantic import BaseModel, ConfigDict
+
+from workloads.spec.job import JobSpec
+from workloads.spec.service import ServiceSpec
+from workloads.spec.slices import Slice
+
+
+class ServiceLaunch(BaseModel):
+    """Argument of `workloads.serve.app:build`, the `args` of one Serve application."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    service: ServiceSpec
+    slice: Slice
+    model: str
+    """The resolved model: `package:<name>` or a path. A `job:` reference is resolved by `infra` before this point."""
+    model_name: str
+    """What clients put in `model` and `/v1/models` lists."""
+    model_version: str = ""
+    """The exported checkpoint's step of a `job:` model; a new value redeploys the application."""
+
+
+class JobLaunch(BaseModel):
+    """Argument of `python -m workloads.train`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    job: JobSpec
+    slice: Slice
+    storage: str
+    """Folder or bucket shared by all hosts. A run writes only below `<storage>/<job>-<run>/`."""
+
+    @property
+    def run_name(self) -> str:
+        """`<job>-<run>`: the RayJob's name, the Ray submission id, and the run's folder below `storage`."""
+        return f"{self.job.name}-{self.job.run}"
+
+    @property
+    def export_dir(self) -> str:
+        """Where the run leaves its model: HF layout (config.json, model.safetensors, tokenizer.json) and export.json.
+
+        `export.json` is written last and holds `{"step": int, ...}`: while it is missing the export is not complete.
+        """
+        return f"{self.storage}/{self.run_name}/export"

@@ -1,0 +1,1 @@
+"""Training: one run on one slice, from a text to an exported model."""
