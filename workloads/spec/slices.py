@@ -5,15 +5,23 @@ from math import prod
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from workloads.spec.generations import GENERATIONS, Generation, MachineType
-from workloads.spec.nearest import nearest
+from workloads.spec.generations import GENERATIONS, Generation, MachineType, dims_of
+from workloads.spec.nearest import (
+    is_alias,
+    nearest,
+    nearest_generation,
+    nearest_topology,
+    suffix_of,
+    topology_of_suffix,
+)
 
 
 class SliceError(ValueError):
     """A slice that cannot exist.
 
     `key` is the part that is wrong (`generation`, `topology` or `machine_type`), `value` what was written, `reason` one
-    sentence, `allowed` the legal values, `nearest` the closest of them (None where nothing is close).
+    sentence, `allowed` the legal values (of the large topologies only the documented ones), `nearest` the closest legal
+    value (None where nothing is close).
     """
 
     def __init__(self, key: str, value: str, reason: str, allowed: tuple[str, ...], closest: str | None) -> None:
@@ -35,7 +43,9 @@ class Slice(BaseModel):
 
     @model_validator(mode="after")
     def _legal(self) -> "Slice":
-        resolve_parts(self.generation, self.topology, self.machine_type)
+        mistakes = slice_mistakes(self.generation, self.topology, self.machine_type)
+        if mistakes:
+            raise mistakes[0]
         return self
 
     @cached_property
@@ -49,10 +59,11 @@ class Slice(BaseModel):
     @property
     def dims(self) -> tuple[int, ...]:
         """The topology as numbers: `4x4` is (4, 4)."""
-        return tuple(int(side) for side in self.topology.split("x"))
+        return dims_of(self.topology)
 
     @property
     def chips(self) -> int:
+        """Chips of the whole slice."""
         return prod(self.dims)
 
     @property
@@ -66,6 +77,21 @@ class Slice(BaseModel):
     @property
     def multi_host(self) -> bool:
         return self.hosts > 1
+
+    @property
+    def devices_per_host(self) -> int:
+        """JAX devices of one host: one per chip, but two per chip on v7x."""
+        return self.chips_per_host * self._table.devices_per_chip
+
+    @property
+    def devices(self) -> int:
+        """JAX devices of the whole slice."""
+        return self.hosts * self.devices_per_host
+
+    @property
+    def ray_accepts(self) -> bool:
+        """Whether Ray reserves slices of this topology; its table is narrower than GKE's for some large ones."""
+        return self._table.ray_accepts(self.topology)
 
     @property
     def hbm_gib_per_chip(self) -> int:
@@ -84,7 +110,7 @@ class Slice(BaseModel):
     @property
     def ray_pod_type(self) -> str:
         """Ray's pod type, e.g. `v6e-16`; the number counts cores on v4, v5p and v7x, chips on v5e and v6e."""
-        return f"{self._table.ray_version}-{self.chips * self._table.cores_in_pod_type}"
+        return f"{self._table.ray_version}-{self.chips * self._table.suffix_per_chip}"
 
     @property
     def ray_head_resource(self) -> str:
@@ -97,32 +123,18 @@ class Slice(BaseModel):
         return f"{self._table.compiler_name}:{self.topology}"
 
 
-# resolve_parts / resolve_slice / catalogue: see below
-def resolve_parts(generation: str, topology: str, machine_type: str | None) -> MachineType:
-    """The machine type that a slice of these words has. Raises SliceError for what cannot exist."""
+def slice_mistakes(generation: str, topology: str, machine_type: str | None = None) -> tuple[SliceError, ...]:
+    """Everything that is wrong with these words; empty where they name a slice."""
     table = GENERATIONS.get(generation)
     if table is None:
-        known = tuple(GENERATIONS)
-        raise SliceError("generation", generation, "there is no such TPU generation", known, nearest(generation, known))
-    legal = table.topologies()
-    if topology not in legal:
-        raise SliceError(
-            "topology", topology, f"{generation} has no slice of this topology", legal, nearest(topology, legal)
-        )
-    fitting = table.machine_types_for(topology)
-    if machine_type is None:
-        return fitting[0]
-    for machine in fitting:
-        if machine.name == machine_type:
-            return machine
-    names = tuple(m.name for m in fitting)
-    raise SliceError(
-        "machine_type",
-        machine_type,
-        f"{generation} {topology} is not made of this machine",
-        names,
-        nearest(machine_type, names),
-    )
+        return _unknown_generation(generation, topology)
+    if topology not in table.topologies():
+        return (_illegal_topology(table, topology),)
+    names = tuple(machine.name for machine in table.machine_types_for(topology))
+    if machine_type is None or machine_type in names:
+        return ()
+    reason = f"a {generation} slice {topology} is not made of this machine; leave the key out to get {names[0]}"
+    return (SliceError("machine_type", machine_type, reason, names, nearest(machine_type, names) or names[0]),)
 
 
 def resolve_slice(generation: str, topology: str, machine_type: str | None = None) -> Slice:
@@ -131,8 +143,11 @@ def resolve_slice(generation: str, topology: str, machine_type: str | None = Non
     Raises:
         SliceError: the generation is unknown, it has no such topology, or the machine does not make that slice.
     """
-    machine = resolve_parts(generation, topology, machine_type)
-    return Slice(generation=generation, topology=topology, machine_type=machine.name)
+    mistakes = slice_mistakes(generation, topology, machine_type)
+    if mistakes:
+        raise mistakes[0]
+    machine = machine_type or GENERATIONS[generation].machine_types_for(topology)[0].name
+    return Slice(generation=generation, topology=topology, machine_type=machine)
 
 
 def catalogue() -> tuple[Slice, ...]:
@@ -143,3 +158,39 @@ def catalogue() -> tuple[Slice, ...]:
         for topology in table.topologies()
         for machine in table.machine_types_for(topology)
     )
+
+
+def _unknown_generation(generation: str, topology: str) -> tuple[SliceError, ...]:
+    known = tuple(GENERATIONS)
+    close = nearest_generation(generation)
+    number = suffix_of(generation)
+    if number is not None:
+        reason = (
+            "a generation has no size: the number after the dash counts cores on v4, v5p and v7x and chips on v5e and "
+            "v6e, so the size is written as a topology"
+        )
+        meant = topology_of_suffix(GENERATIONS[close], number) if close else None
+        if close and meant:
+            reason += f"; {generation} is generation {close} with topology {meant}"
+    else:
+        reason = f"{generation} is called {close} here" if is_alias(generation) else "there is no such TPU generation"
+    mistakes = [SliceError("generation", generation, reason, known, close)]
+    if close and not any(topology in table.topologies() for table in GENERATIONS.values()):
+        mistakes.append(_illegal_topology(GENERATIONS[close], topology))
+    return tuple(mistakes)
+
+
+def _illegal_topology(table: Generation, topology: str) -> SliceError:
+    if suffix_of(topology) is not None:
+        reason = (
+            "a topology is the sides of the slice, such as " + table.small[-1] + "; the number of a name such as v5p-8 "
+            "counts cores on some generations and chips on others"
+        )
+    elif table.flat:
+        reason = f"a {table.name} slice has one of these topologies, the shorter side first"
+    else:
+        reason = (
+            f"a {table.name} slice has one of these topologies, or above 64 chips AxBxC with A <= B <= C, "
+            f"all multiples of 4 and at most 256, and at most {table.max_chips} chips"
+        )
+    return SliceError("topology", topology, reason, table.shown(), nearest_topology(topology, table))
