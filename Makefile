@@ -1,0 +1,26 @@
+# Every target does its own set-up on a machine that has Python 3.11+ (and Go, where no Pulumi can be downloaded).
+STACK ?= local
+
+.PHONY: help setup up down test lint bench
+help: ## what there is
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+setup: ## the Python environment (.venv) and the Pulumi CLI
+	@scripts/setup.sh
+
+up: setup ## bring a stack up: make up [STACK=local]
+	@.venv/bin/tpu-ray up -s $(STACK)
+
+down: setup ## end and delete what the stack made: make down [STACK=local]
+	@.venv/bin/tpu-ray destroy -s $(STACK)
+
+lint: setup ## style and types
+	@.venv/bin/ruff check .
+	@.venv/bin/ruff format --check .
+	@.venv/bin/mypy
+
+test: setup ## style, types and every test that needs no root, with the time of each part
+	@scripts/tests.sh
+
+bench: ## nothing yet: comparisons with other engines, soaks and scale runs will live here
+	@echo "bench: nothing to run yet. Comparisons with other engines, soaks and scale runs will live here; none is in CI."

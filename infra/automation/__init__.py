@@ -1,0 +1,1 @@
+"""Driving the Pulumi engine from this process, through the Automation API."""

@@ -1,0 +1,5 @@
+"""The command `tpu-ray`. Each command imports what it needs when it runs: `tpu-ray slices` loads neither pulumi nor ray."""
+
+from infra.cli.commands import main
+
+__all__ = ["main"]

@@ -1,0 +1,67 @@
+"""The list of commands, and what happens to an error that none of them foresaw."""
+
+import importlib
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from infra.cli.check import check_command
+from infra.cli.render import render_command
+from infra.cli.setup import env_command, setup_command
+from infra.cli.slices import slices_command
+from infra.cli.stacks import destroy_command, preview_command, refresh_command, up_command
+
+
+class LateGroup(TyperGroup):
+    """A group whose sub-application is imported when one of its commands is asked for."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name == "local":
+            module = importlib.import_module("infra.cli.local")
+            command = typer.main.get_command(module.app)
+            command.name = "local"
+            return command
+        return super().get_command(ctx, cmd_name)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*super().list_commands(ctx), "local"]
+
+
+app = typer.Typer(
+    cls=LateGroup,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="TPU slices, models and training jobs from one stack file.",
+)
+app.command("up")(up_command)
+app.command("preview")(preview_command)
+app.command("refresh")(refresh_command)
+app.command("destroy")(destroy_command)
+app.command("check")(check_command)
+app.command("slices")(slices_command)
+app.command("render")(render_command)
+app.command("setup")(setup_command)
+app.command("env")(env_command)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"tpu-ray {version('tpu-ray')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and end.")
+    ] = False,
+) -> None:
+    """TPU slices, models and training jobs from one stack file."""
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    app()

@@ -1,0 +1,104 @@
+"""`tpu-ray up | preview | refresh | destroy`: one stack, through the Automation API."""
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from infra.automation.operate import Operation, Outcome
+    from infra.automation.project import Project
+
+Stack = Annotated[str, typer.Option("--stack", "-s", help="The stack: `local` is stacks/Pulumi.local.yaml.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object; progress goes to stderr.")]
+
+
+def up_command(stack: Stack, as_json: Json = False) -> None:
+    """Bring the stack up, and wait until its services answer."""
+    raise typer.Exit(run("up", stack, as_json))
+
+
+def preview_command(
+    stack: Stack,
+    as_json: Json = False,
+    expect_no_changes: Annotated[
+        bool, typer.Option("--expect-no-changes", help="Exit with 1 where anything would change.")
+    ] = False,
+) -> None:
+    """Show what `up` would do."""
+    raise typer.Exit(run("preview", stack, as_json, expect_no_changes))
+
+
+def refresh_command(stack: Stack, as_json: Json = False) -> None:
+    """Look at what is really there and write it into the stack's state."""
+    raise typer.Exit(run("refresh", stack, as_json))
+
+
+def destroy_command(stack: Stack, as_json: Json = False) -> None:
+    """End and delete everything the stack made."""
+    raise typer.Exit(run("destroy", stack, as_json))
+
+
+def run(operation: "Operation", stack: str, as_json: bool, expect_no_changes: bool = False) -> int:
+    """Check the stack file, run the operation, print the result. Exit codes: 0 done, 1 failed, 2 the file is wrong."""
+    from infra.stack import StackError, parse_stack, read_stack_file
+
+    project = project_with(stack)
+    try:
+        parse_stack(read_stack_file(project.stack_file(stack)), project.name)
+    except StackError as error:
+        if as_json:
+            typer.echo(json.dumps({"ok": False, "problems": [asdict(problem) for problem in error.problems]}, indent=2))
+        else:
+            typer.echo(f"{project.stack_file(stack)}:\n{error}", err=True)
+        return 2
+
+    from infra.automation.operate import operate
+    from infra.automation.watch import Watch
+    from infra.cli.outcome import print_outcome
+    from infra.cli.progress import Progress
+
+    progress = Progress()
+    quiet = frozenset({"same"}) if operation == "refresh" else frozenset({"same", "refresh"})
+    watch = Watch(progress.say, quiet)
+    try:
+        with progress.showing(watch):
+            outcome = operate(project, stack, operation, progress.say, watch)
+    except KeyboardInterrupt:
+        progress.say(f"interrupted; `tpu-ray {operation} -s {stack}` goes on from here")
+        return 130
+    if as_json:
+        typer.echo(json.dumps(as_dict(outcome), indent=2))
+    else:
+        print_outcome(outcome)
+    if not outcome.ok:
+        return 1
+    return 1 if expect_no_changes and outcome.changed else 0
+
+
+def project_with(stack: str) -> "Project":
+    """The checkout's project; ends with 2 where it or the stack's file is missing."""
+    from infra.automation.project import ProjectNotFound, find_project
+    from workloads.spec.nearest import nearest
+
+    try:
+        project = find_project()
+    except ProjectNotFound as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(2) from None
+    if not project.stack_file(stack).is_file():
+        known = project.stacks()
+        near = nearest(stack, known)
+        typer.echo(
+            f"--stack {stack}: there is no {project.stack_file(stack)}; there are: {', '.join(known) or 'none'}"
+            + (f". Nearest: {near}" if near else ""),
+            err=True,
+        )
+        raise typer.Exit(2)
+    return project
+
+
+def as_dict(outcome: "Outcome") -> dict[str, object]:
+    """The outcome as `--json` prints it."""
+    return {"ok": outcome.ok, **asdict(outcome)}

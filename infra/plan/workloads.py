@@ -1,0 +1,26 @@
+"""How a workload is started: the Serve application of a service and the command of a job. Every platform uses these two."""
+
+import shlex
+
+from workloads.spec import JobLaunch, ServiceLaunch
+
+SERVE_IMPORT_PATH = "workloads.serve.app:build"
+TRAIN_MODULE = "workloads.train"
+
+
+def serve_application(launch: ServiceLaunch) -> dict[str, object]:
+    """One entry of Serve's `applications` list (schema: ServeApplicationSchema of Ray 2.60).
+
+    Replicas and their options are set inside `build`, from the same launch value, so they are not repeated here.
+    """
+    return {
+        "name": launch.service.name,
+        "route_prefix": f"/{launch.service.name}",
+        "import_path": SERVE_IMPORT_PATH,
+        "args": launch.model_dump(mode="json"),
+    }
+
+
+def job_entrypoint(launch: JobLaunch) -> str:
+    """The shell command of one run: `python -m workloads.train '<launch as JSON>'`."""
+    return shlex.join(["python", "-m", TRAIN_MODULE, launch.model_dump_json()])
