@@ -14,8 +14,8 @@ PROJECT = "tpu-ray"
 def configuration(values: Mapping[str, str], project: str = PROJECT) -> dict[str, object]:
     """The stack file's `config` mapping, rebuilt from what the engine hands a program.
 
-    The engine passes every value as a string, lists and objects as JSON. Keys of other projects (`gcp:project`) are left
-    out: they belong to their providers. Unknown keys of this project stay in, so that they can be refused by name.
+    The engine passes every value as a string, lists and objects as JSON. Keys of other projects (`gcp:project`) are
+    left out: they belong to their providers. Unknown keys of this project stay in, so that they are refused by name.
     """
     own = {key: value for key, value in values.items() if key.startswith(f"{project}:")}
     return {key: json.loads(value) if value[:1] in ("[", "{") else value for key, value in own.items()}

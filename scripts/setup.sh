@@ -43,6 +43,8 @@ if ! { [ -f "$stamp" ] && [ -x .venv/bin/tpu-ray ] && [ "$(fingerprint)" = "$(ca
         "$cache/uv/bin/python" -m pip install --quiet 'uv>=0.9,<1'
         uv="$cache/uv/bin/uv"
     fi
+    # A venv is made with the Python found here; uv looks for one itself only where there is none.
+    if python="$(find_python)"; then export UV_PYTHON="$python"; fi
     say "installing the Python environment into .venv (first time: a few minutes, about 2 GB)"
     "$uv" sync --locked --all-extras
     fingerprint >"$stamp"

@@ -9,6 +9,7 @@ import typer
 if TYPE_CHECKING:
     from infra.automation.operate import Operation, Outcome
     from infra.automation.project import Project
+    from infra.stack import StackSpec
 
 Stack = Annotated[str, typer.Option("--stack", "-s", help="The stack: `local` is stacks/Pulumi.local.yaml.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object; progress goes to stderr.")]
@@ -42,17 +43,7 @@ def destroy_command(stack: Stack, as_json: Json = False) -> None:
 
 def run(operation: "Operation", stack: str, as_json: bool, expect_no_changes: bool = False) -> int:
     """Check the stack file, run the operation, print the result. Exit codes: 0 done, 1 failed, 2 the file is wrong."""
-    from infra.stack import StackError, parse_stack, read_stack_file
-
-    project = project_with(stack)
-    try:
-        parse_stack(read_stack_file(project.stack_file(stack)), project.name)
-    except StackError as error:
-        if as_json:
-            typer.echo(json.dumps({"ok": False, "problems": [asdict(problem) for problem in error.problems]}, indent=2))
-        else:
-            typer.echo(f"{project.stack_file(stack)}:\n{error}", err=True)
-        return 2
+    project, _ = checked_stack(stack, as_json)
 
     from infra.automation.operate import operate
     from infra.automation.watch import Watch
@@ -75,6 +66,23 @@ def run(operation: "Operation", stack: str, as_json: bool, expect_no_changes: bo
     if not outcome.ok:
         return 1
     return 1 if expect_no_changes and outcome.changed else 0
+
+
+def checked_stack(stack: str, as_json: bool) -> tuple["Project", "StackSpec"]:
+    """The project and the stack's content; ends with 2 and the problems that `check` names where the file is wrong."""
+    from infra.stack import StackError, parse_stack, read_stack_file
+
+    project = project_with(stack)
+    file = project.stack_file(stack)
+    try:
+        return project, parse_stack(read_stack_file(file), project.name)
+    except StackError as error:
+        if as_json:
+            problems = [problem.model_dump(mode="json") for problem in error.problems]
+            typer.echo(json.dumps({"ok": False, "problems": problems}, indent=2))
+        else:
+            typer.echo(f"{file}: {error}", err=True)
+        raise typer.Exit(2) from None
 
 
 def project_with(stack: str) -> "Project":

@@ -1,4 +1,7 @@
-"""How a workload is started: the Serve application of a service and the command of a job. Every platform uses these two."""
+"""How a workload is started: the Serve application of a service and the command of a job.
+
+Every platform uses these two functions, so what was tried on one machine is what runs in the cloud.
+"""
 
 import shlex
 

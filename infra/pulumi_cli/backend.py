@@ -54,7 +54,7 @@ def backend_url(state: Path) -> str:
 
 
 def choose_backend(project: Path, environ: Mapping[str, str] = os.environ) -> Backend:
-    """The backend to use. Where the user has none, a folder with a passphrase of its own (readable by the user only)."""
+    """The backend to use: the user's, else a folder with a passphrase of its own that only the user can read."""
     chosen = chosen_by_user(project, environ)
     if chosen is not None:
         return Backend(chosen, None, {})

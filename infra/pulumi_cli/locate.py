@@ -93,7 +93,7 @@ def inspect(bin_dir: Path, source: str) -> PulumiCli | str:
 
 
 def candidates(environ: Mapping[str, str], cache: Path) -> list[tuple[Path, str]]:
-    """Folders that may hold a CLI, the preferred one first: the user's own, then what earlier runs left in the cache."""
+    """Folders that may hold a CLI, best first: the user's own, then what earlier runs left in the cache."""
     found: list[tuple[Path, str]] = []
     if on_path := shutil.which("pulumi", path=environ.get("PATH", "")):
         # A link (a package manager's) is followed: the plugins lie beside the real file.

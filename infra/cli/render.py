@@ -1,0 +1,37 @@
+"""`tpu-ray render`: a GKE stack's RayService and RayJob manifests, as files."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def render_command(
+    stack: Annotated[str, typer.Option("--stack", "-s", help="The stack: `dev` is stacks/Pulumi.dev.yaml.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the files; made when missing.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the written files as a JSON list.")] = False,
+) -> None:
+    """Write a RayService for each service and a RayJob for each job of a GKE stack; touches no cluster."""
+    import yaml
+
+    from infra.cli.stacks import checked_stack
+    from infra.platforms.gke.manifests import manifests
+
+    _, spec = checked_stack(stack, as_json)
+    if spec.platform.kind != "gke":
+        typer.echo(
+            f"tpu-ray:platform.kind: {spec.platform.kind}\n    only a gke stack has manifests; allowed: gke", err=True
+        )
+        raise typer.Exit(2)
+    written: list[str] = []
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        for name, manifest in manifests(spec.platform, spec).items():
+            path = output / name
+            path.write_text(yaml.safe_dump(manifest, sort_keys=False, width=1000))
+            written.append(str(path))
+    except OSError as error:
+        typer.echo(f"--output {output}: {error.strerror}", err=True)
+        raise typer.Exit(1) from None
+    typer.echo(json.dumps(written, indent=2) if as_json else "\n".join(written))

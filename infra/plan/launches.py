@@ -1,0 +1,28 @@
+"""From a stack to the one value that each service and each run gets. Pure."""
+
+from infra.stack import StackSpec
+from workloads.spec import JobLaunch, JobSpec, ServiceLaunch, ServiceSpec
+
+JOB_MODEL = "job:"
+
+
+def job_launch(stack: StackSpec, job: JobSpec, storage: str) -> JobLaunch:
+    """The value of a job's run. `storage` is the folder or bucket that all hosts share."""
+    return JobLaunch(job=job, slice=stack.pool(job.pool).slice, storage=storage)
+
+
+def service_launch(stack: StackSpec, service: ServiceSpec, storage: str, model_version: str = "") -> ServiceLaunch:
+    """The value of a service's replicas. A `job:` model is where that job's run puts its export below `storage`.
+
+    `model_version` is the exported step of a `job:` model; clients name the model by the service's name.
+    """
+    model = service.model
+    if model.startswith(JOB_MODEL):
+        model = job_launch(stack, stack.job(model.removeprefix(JOB_MODEL)), storage).export_dir
+    return ServiceLaunch(
+        service=service,
+        slice=stack.pool(service.pool).slice,
+        model=model,
+        model_name=service.name,
+        model_version=model_version,
+    )

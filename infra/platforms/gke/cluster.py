@@ -1,0 +1,102 @@
+"""The Ray cluster inside a RayService or RayJob: a head without chips, and one worker group for the pool's slices."""
+
+import json
+
+from infra.platforms.gke.machines import MACHINES
+from infra.stack import GkePlatform, PoolSpec
+from workloads.spec import Slice
+
+Manifest = dict[str, object]
+
+POOL_UNITS = 1000
+"""How much of the resource `pool:<name>` each host carries; a slice is asked for with a little of it per host."""
+
+HEAD_CPUS, HEAD_MEMORY_GIB = 4, 16
+
+# The names are ours, the numbers are Ray's, Serve's, libtpu's and JAX's defaults.
+HEAD_PORTS = {"gcs-server": 6379, "dashboard": 8265, "client": 10001, "serve": 8000, "metrics": 8080}
+WORKER_PORTS = {"serve": 8000, "metrics": 8080, "tpu-slice": 8471, "jax-coordinator": 8476}
+
+
+def pool_resource(pool: str) -> str:
+    """The Ray resource that every host of a pool carries, so that a slice of this pool can be asked for."""
+    return f"pool:{pool}"
+
+
+def slice_selector(shape: Slice) -> dict[str, str]:
+    """Node labels of the slice's hosts.
+
+    Accelerator and topology do not tell a `2x4` of two 4-chip hosts from one of a single 8-chip host: the scheduler was
+    seen to put both pods on one host. The number of chips on the node does.
+    """
+    return {
+        "cloud.google.com/gke-tpu-accelerator": shape.gke_accelerator,
+        "cloud.google.com/gke-tpu-topology": shape.topology,
+        "cloud.google.com/gke-accelerator-count": str(shape.chips_per_host),
+    }
+
+
+def ray_cluster(platform: GkePlatform, pool: PoolSpec, slices: int) -> Manifest:
+    """A RayClusterSpec with `slices` slices of the pool."""
+    return {
+        "rayVersion": platform.ray_version,
+        "headGroupSpec": head_group(platform),
+        "workerGroupSpecs": [worker_group(platform, pool, slices)],
+    }
+
+
+def head_group(platform: GkePlatform) -> Manifest:
+    """The head: no chips, and no CPUs for Ray to schedule on, so that no work lands beside its own services."""
+    container = {
+        "name": "ray-head",
+        "image": platform.image,
+        "ports": _ports(HEAD_PORTS),
+        "resources": _resources({"cpu": str(HEAD_CPUS), "memory": f"{HEAD_MEMORY_GIB}Gi"}),
+    }
+    return {
+        "rayStartParams": {"dashboard-host": "0.0.0.0", "num-cpus": "0"},
+        "template": {"spec": {"containers": [container]}},
+    }
+
+
+def worker_group(platform: GkePlatform, pool: PoolSpec, slices: int) -> Manifest:
+    """One group for a pool: a KubeRay replica is a whole slice of `numOfHosts` pods.
+
+    The pods get their place in the slice (`TPU_WORKER_ID`, `TPU_WORKER_HOSTNAMES`, hostname, affinity) from GKE's
+    webhook and their toleration from GKE's admission, and KubeRay tells Ray the chips; none of it is written here.
+    """
+    shape = pool.slice
+    machine = MACHINES[shape.machine_type]
+    chips = str(shape.chips_per_host)
+    container = {
+        "name": "ray-worker",
+        "image": platform.image,
+        "env": [
+            {"name": "JAX_PLATFORMS", "value": "tpu,cpu"},
+            {"name": "TPU_RAY_POOL", "value": pool.name},
+        ],
+        "ports": _ports(WORKER_PORTS),
+        "resources": _resources(
+            {"cpu": str(machine.pod_cpus), "memory": f"{machine.pod_memory_gib}Gi", "google.com/tpu": chips}
+        ),
+    }
+    return {
+        "groupName": pool.name,
+        "replicas": slices,
+        "minReplicas": slices,
+        "maxReplicas": slices,
+        "numOfHosts": shape.hosts,
+        # KubeRay (getResourcesMap in 1.5 and 1.6) takes the outer quotes off, parses the JSON, adds the chips and writes
+        # it into the shell command of `ray start`: single quotes, because it would not unescape double ones.
+        "rayStartParams": {"resources": f"'{json.dumps({pool_resource(pool.name): POOL_UNITS})}'"},
+        "template": {"spec": {"nodeSelector": slice_selector(shape), "containers": [container]}},
+    }
+
+
+def _ports(ports: dict[str, int]) -> list[Manifest]:
+    return [{"name": name, "containerPort": port} for name, port in ports.items()]
+
+
+def _resources(amounts: dict[str, str]) -> Manifest:
+    """Requests equal to limits: Kubernetes wants that for chips, and Ray plans with the limits."""
+    return {"requests": dict(amounts), "limits": dict(amounts)}

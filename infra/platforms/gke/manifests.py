@@ -1,0 +1,72 @@
+"""One RayService for each service and one RayJob for each job's run. Pure."""
+
+import yaml
+
+from infra.plan.launches import job_launch, service_launch
+from infra.plan.workloads import job_entrypoint, serve_application
+from infra.platforms.gke.cluster import Manifest, ray_cluster
+from infra.stack import GkePlatform, StackSpec
+from workloads.spec import JobSpec, ServiceSpec
+
+FINISHED_TTL_S = 300
+"""How long a finished run's Ray cluster, and so its slice, stays for a look at its logs."""
+
+
+def manifests(platform: GkePlatform, stack: StackSpec) -> dict[str, Manifest]:
+    """File name to manifest, services first, in the stack file's order."""
+    services = {f"rayservice-{s.name}.yaml": ray_service(platform, stack, s) for s in stack.services}
+    jobs = {f"rayjob-{j.name}.yaml": ray_job(platform, stack, j) for j in stack.jobs}
+    return {**services, **jobs}
+
+
+def ray_service(platform: GkePlatform, stack: StackSpec, service: ServiceSpec) -> Manifest:
+    """The RayService of one service."""
+    applications = [serve_application(service_launch(stack, service, platform.storage))]
+    return {
+        "apiVersion": "ray.io/v1",
+        "kind": "RayService",
+        "metadata": _metadata(platform, service.name),
+        "spec": {
+            "serveConfigV2": yaml.safe_dump({"applications": applications}, sort_keys=False),
+            "upgradeStrategy": {"type": upgrade_strategy(stack, service)},
+            "rayClusterConfig": ray_cluster(platform, stack.pool(service.pool), service.replicas),
+        },
+    }
+
+
+def upgrade_strategy(stack: StackSpec, service: ServiceSpec) -> str:
+    """`NewCluster` where the pool can hold the new cluster beside the old one, else `None`.
+
+    KubeRay builds the whole new cluster before it switches over. Where there are no slices for it, its pods would wait
+    for ever; with `None` nothing is started, and a change of the cluster has to replace the RayService.
+    """
+    pool = stack.pool(service.pool)
+    taken = sum(s.replicas for s in stack.services if s.pool == pool.name)
+    taken += sum(1 for j in stack.jobs if j.pool == pool.name)
+    return "NewCluster" if taken + service.replicas <= pool.slices.max else "None"
+
+
+def ray_job(platform: GkePlatform, stack: StackSpec, job: JobSpec) -> Manifest:
+    """The RayJob of a job's run; its name holds the run, because KubeRay starts nothing when the spec changes."""
+    launch = job_launch(stack, job, platform.storage)
+    return {
+        "apiVersion": "ray.io/v1",
+        "kind": "RayJob",
+        "metadata": _metadata(platform, launch.run_name),
+        "spec": {
+            "entrypoint": job_entrypoint(launch),
+            "submissionMode": "K8sJobMode",
+            # The run restarts from its checkpoint by itself; a retry here would be a new cluster on top of that.
+            "backoffLimit": 0,
+            "activeDeadlineSeconds": job.timeout_s,
+            # Without these two a finished run keeps its slice, and its bill, for ever.
+            "shutdownAfterJobFinishes": True,
+            "ttlSecondsAfterFinished": FINISHED_TTL_S,
+            "rayClusterSpec": ray_cluster(platform, stack.pool(job.pool), 1),
+        },
+    }
+
+
+def _metadata(platform: GkePlatform, name: str) -> Manifest:
+    labels = {"app.kubernetes.io/managed-by": "tpu-ray"}
+    return {"name": name, "namespace": platform.namespace, "labels": labels}
