@@ -3,12 +3,13 @@
 Pure pydantic: importing this package brings in neither pulumi, ray nor jax.
 """
 
-from workloads.spec.job import DataSpec, JobSpec, MeshSpec, ModelSpec
+from workloads.spec.job import BUNDLED_TEXTS, DataSpec, JobSpec, MeshSpec, ModelSpec
 from workloads.spec.launch import JobLaunch, ServiceLaunch
 from workloads.spec.service import EngineSpec, ServiceSpec
-from workloads.spec.slices import Slice, SliceError, catalogue, resolve_slice
+from workloads.spec.slices import Slice, SliceError, catalogue, resolve_slice, slice_mistakes
 
 __all__ = [
+    "BUNDLED_TEXTS",
     "DataSpec",
     "EngineSpec",
     "JobLaunch",
@@ -21,4 +22,5 @@ __all__ = [
     "SliceError",
     "catalogue",
     "resolve_slice",
+    "slice_mistakes",
 ]

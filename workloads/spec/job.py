@@ -10,7 +10,7 @@ from workloads.spec.service import Name
 class ModelSpec(BaseModel):
     """Shape of the Llama-family model that is trained from scratch."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     layers: int = Field(default=2, ge=1, le=256)
     width: int = Field(default=128, ge=8, description="Size of the residual stream; heads x head_dim.")
@@ -21,18 +21,22 @@ class ModelSpec(BaseModel):
 
 
 class MeshSpec(BaseModel):
-    """How the slice's devices are divided. `data * tensor` must be the number of devices; absent, data takes all."""
+    """How the slice's devices are divided: `data * tensor` is their number. Absent, data takes what tensor leaves."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    data: int | None = Field(default=None, ge=1)
-    tensor: int = Field(default=1, ge=1)
+    data: int | None = Field(default=None, ge=1, description="Devices over which the rows of a batch are divided.")
+    tensor: int = Field(default=1, ge=1, description="Devices over which each layer is divided; divides the heads.")
+
+
+BUNDLED_TEXTS = ("python-reference",)
+"""The texts that come with the package, as `bundled:<name>`."""
 
 
 class DataSpec(BaseModel):
     """Which text, and how it becomes batches. The batch of step s depends on (seed, epoch, s) and nothing else."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     source: str = Field(
         default="bundled:python-reference",
@@ -50,7 +54,7 @@ class DataSpec(BaseModel):
 class JobSpec(BaseModel):
     """One entry of `tpu-ray:jobs`."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     name: Name
     pool: str = Field(description="The pool whose slice it takes, for the length of the run.")

@@ -45,8 +45,12 @@ def topology_of_suffix(table: Generation, number: int) -> str | None:
     return next((topology for topology in table.topologies() if chips_of(topology) == chips), None)
 
 
-def nearest_topology(value: str, table: Generation) -> str | None:
-    """The generation's topology closest to a wrong one: the same sides in order, else the closest number of chips."""
+def nearest_topology(value: str, table: Generation, among: Sequence[str] | None = None) -> str | None:
+    """The generation's topology closest to a wrong one: the same sides in order, else the closest number of chips.
+
+    `among` narrows the choice, for a caller that cannot take every topology of the generation.
+    """
+    legal = table.topologies() if among is None else among
     number = suffix_of(value)
     sides = (number // table.suffix_per_chip,) if number else tuple(int(n) for n in re.findall(r"\d{1,6}", value)[:4])
     if not sides or not all(sides):
@@ -56,8 +60,8 @@ def nearest_topology(value: str, table: Generation) -> str | None:
         ours = dims_of(topology)
         return abs(log(chips_of(topology) / prod(sides))), _apart(sorted(sides), sorted(ours))
 
-    alike = [t for t in table.topologies() if _without_ones(dims_of(t)) == _without_ones(sides)]
-    return min(alike or table.topologies(), key=distance)
+    alike = [t for t in legal if _without_ones(dims_of(t)) == _without_ones(sides)]
+    return min(alike or legal, key=distance)
 
 
 def _without_ones(sides: Iterable[int]) -> list[int]:

@@ -2,30 +2,49 @@
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-Name = Annotated[str, Field(pattern=r"^[a-z]([-a-z0-9]*[a-z0-9])?$", max_length=47)]
+NAME_PATTERN = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"
+"""A DNS-1035 label: what Kubernetes lets a service be called."""
+Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=47)]
 """A DNS-1035 label within KubeRay's limit for RayService and RayJob names."""
 
 
 class EngineSpec(BaseModel):
     """How much the bundled engine holds at once. Every shape it names is compiled before the service is ready."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     max_slots: int = Field(default=4, ge=1, le=256, description="Requests decoded together, over the whole slice.")
     context: int = Field(
         default=1024, ge=16, le=131072, description="Tokens of prompt and answer together, per request."
     )
-    prefill_buckets: tuple[int, ...] = Field(
-        default=(64, 256, 1024), min_length=1, description="Prompt lengths that are compiled, ascending."
+    prefill_buckets: tuple[Annotated[int, Field(ge=1)], ...] = Field(
+        default=(64, 256, 1024),
+        min_length=1,
+        description="Prompt lengths that are compiled, ascending; absent: 64, 256, 1024 ... up to the context.",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _buckets_up_to_context(cls, values: object) -> object:
+        """Absent buckets follow the context, so that `context: 512` alone is a whole sentence."""
+        if not isinstance(values, dict):
+            return values
+        buckets, context = values.get("prefill_buckets"), values.get("context")
+        if isinstance(buckets, list):
+            # Strict validation takes a list for a tuple only from JSON itself, not from here.
+            return {**values, "prefill_buckets": tuple(buckets)}
+        if "prefill_buckets" in values or not isinstance(context, int) or context < 1:
+            return values
+        steps = (64 * 4**power for power in range(9))
+        return {**values, "prefill_buckets": (*(step for step in steps if step < context), context)}
 
 
 class ServiceSpec(BaseModel):
     """One entry of `tpu-ray:services`."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     name: Name = Field(description="Path of its URL (`/<name>/v1`) and name of its RayService.")
     pool: str = Field(description="The pool whose slices its replicas take.")

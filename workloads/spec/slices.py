@@ -119,8 +119,18 @@ class Slice(BaseModel):
 
     @property
     def compiler_topology(self) -> str:
-        """Name that the TPU compiler gives this slice."""
+        """Name that the TPU compiler gives this slice, e.g. `v6e:4x4`, `tpu7x:2x2x2`.
+
+        The compiler takes hosts of at most 2x2x1 chips for granted; pass it `compiler_host_bounds` too where the host
+        is larger (a `2x4` on one 8-chip machine).
+        """
         return f"{self._table.compiler_name}:{self.topology}"
+
+    @property
+    def compiler_host_bounds(self) -> tuple[int, int, int]:
+        """Chips of one host along each side: the compiler's `chips_per_host_bounds`."""
+        x, y, *z = dims_of(self._machine.single_host)
+        return (x, y, z[0] if z else 1)
 
 
 def slice_mistakes(generation: str, topology: str, machine_type: str | None = None) -> tuple[SliceError, ...]:

@@ -1,0 +1,83 @@
+"""The forms that texts of a stack file have: the pattern, the same in words, and the nearest text that follows it."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from workloads.spec.service import NAME_PATTERN
+
+# https://cloud.google.com/resource-manager/docs/creating-managing-projects
+PROJECT = r"^[a-z][-a-z0-9]{4,28}[a-z0-9]$"
+# https://docs.cloud.google.com/compute/docs/regions-zones
+REGION = r"^[a-z]+-[a-z]+[0-9]+$"
+ZONE = r"^[a-z]+-[a-z]+[0-9]+-[a-z]+[0-9]*[a-z]?$"
+IMAGE = r"^[a-z0-9][a-zA-Z0-9._:/@-]*$"
+# https://docs.cloud.google.com/storage/docs/buckets#naming
+BUCKET = r"^gs://[a-z0-9][-_.a-z0-9]{1,61}[a-z0-9](/.*)?$"
+VERSION = r"^[0-9]+[.][0-9]+[.][0-9]+$"
+
+
+@dataclass(frozen=True)
+class Form:
+    """A pattern in words. `nearest` gives the closest text of that form, or None."""
+
+    reason: str
+    example: str
+    nearest: Callable[[str], str | None]
+
+
+def slug(value: str) -> str | None:
+    """The name closest to `value`: lower case, dashes for all else, a letter first."""
+    text = re.sub(r"[^a-z0-9]+", "-", value.lower()).strip("-")
+    if text and not text[0].isalpha():
+        text = f"m-{text}"
+    return text or None
+
+
+def form_of(pattern: str) -> Form:
+    """The words for one of the patterns above."""
+    return _FORMS[pattern]
+
+
+def _none(value: str) -> None:
+    """No text is closer than any other."""
+
+
+def _front(pattern: str) -> Callable[[str], str | None]:
+    """The first part of a text that follows the pattern."""
+    bare = re.compile(pattern.strip("^$"))
+
+    def nearest(value: str) -> str | None:
+        found = bare.search(value.lower())
+        return found.group(0) if found else None
+
+    return nearest
+
+
+def _bucket(value: str) -> str | None:
+    bare = re.sub(r"^[a-z0-9]*:/*", "", value.lower())
+    close = "gs://" + re.sub(r"[^-_.a-z0-9/]", "-", bare).strip("-/")
+    return close if re.fullmatch(BUCKET, close) else None
+
+
+def _version(value: str) -> str | None:
+    return f"{value}.0" if re.fullmatch(r"[0-9]+[.][0-9]+", value) else _front(VERSION)(value)
+
+
+_FORMS = {
+    NAME_PATTERN: Form(
+        "a name is a DNS label: lower-case letters, digits and dashes, a letter first, no dash at the end",
+        "a name such as my-model-1",
+        slug,
+    ),
+    PROJECT: Form(
+        "a project id has 6 to 30 lower-case letters, digits and dashes, a letter first",
+        "an id such as my-project-123",
+        _none,
+    ),
+    REGION: Form("a region is written like us-east5", "a region such as us-east5", _front(REGION)),
+    ZONE: Form("a zone is its region, a dash and a letter", "a zone such as us-east5-a", _none),
+    IMAGE: Form("an image is written registry/path/name:tag", "an image such as ghcr.io/me/tpu-ray:1.0", _none),
+    BUCKET: Form("a bucket is written gs://<name>, with a folder behind it or none", "gs://my-bucket/runs", _bucket),
+    VERSION: Form("a version of Ray has three numbers", "a version such as 2.60.0", _version),
+}

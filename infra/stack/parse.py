@@ -1,0 +1,172 @@
+"""A stack file's `config:` mapping as a StackSpec, or everything that is wrong with it."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from infra.stack.model import Platform, PoolSpec, StackSpec
+from infra.stack.plain import Plain, TooLargeError, is_secret, plain, secrets_in, without_secrets
+from infra.stack.problems import Problem, StackError
+from infra.stack.rules_capacity import capacity_problems
+from infra.stack.rules_jobs import job_problems
+from infra.stack.rules_platform import platform_problems
+from infra.stack.rules_pools import pool_problems, pools_by_name
+from infra.stack.rules_services import service_problems
+from infra.stack.translate import Entry, read_entry
+from workloads.spec import JobSpec, ServiceSpec
+from workloads.spec.nearest import nearest
+
+LISTS: Mapping[str, Any] = {"pools": PoolSpec, "services": ServiceSpec, "jobs": JobSpec}
+SECRETS = ("hubToken",)
+"""Keys that hold a secret. Each is a top-level key of its own."""
+KEYS = ("platform", *LISTS, *SECRETS)
+
+
+def parse_stack(config: Mapping[str, object], project: str = "tpu-ray") -> StackSpec:
+    """The stack that a `config:` mapping with full keys (`tpu-ray:pools`) describes.
+
+    Keys of other programs and providers (`gcp:project`) are left alone.
+
+    Raises:
+        StackError: with every mistake of the mapping in `problems`, sorted by where they stand.
+    """
+    problems: list[Problem] = []
+    mine = _own_keys(config, project, problems)
+    platform = _platform(mine, project, problems)
+    pools, services, jobs = (_entries(mine, name, project, problems) for name in LISTS)
+    known = pools_by_name(pools)
+    used = [name for entry in (*services, *jobs) if (name := entry.text("pool")) is not None]
+    problems += platform_problems(platform) if platform else ()
+    problems += pool_problems(pools, used)
+    problems += service_problems(services, known, jobs)
+    problems += job_problems(jobs, known)
+    problems += capacity_problems(services, jobs, known)
+    if problems:
+        raise StackError(_in_order(problems, project))
+    return StackSpec(
+        platform=_read(platform),
+        pools=tuple(map(_read, pools)),
+        services=tuple(map(_read, services)),
+        jobs=tuple(map(_read, jobs)),
+    )
+
+
+def _read(entry: Entry[Any] | None) -> Any:
+    """The value of an entry that was found without mistakes, which it then has."""
+    assert entry is not None
+    assert entry.spec is not None
+    return entry.spec
+
+
+def _own_keys(config: Mapping[str, object], project: str, problems: list[Problem]) -> dict[str, Plain]:
+    """This project's keys without their prefix, as plain JSON."""
+    known = tuple(f"{project}:{name}" for name in KEYS)
+    mine: dict[str, Plain] = {}
+    for key, value in config.items():
+        prefix, colon, name = str(key).partition(":")
+        if not colon:
+            prefix, name = "", prefix
+        if prefix not in (project, "") and nearest(prefix, [project]) is None:
+            continue
+        try:
+            bare = plain(value)
+        except TooLargeError:
+            problems.append(Problem(key=str(key), reason="nested too deeply, or far too many values"))
+            continue
+        if prefix == project and name in KEYS:
+            mine[name] = bare
+            continue
+        reason = "there is no such key" if colon else f"a key of a stack file begins with {project}:"
+        close = nearest(f"{project}:{name}", known)
+        shown = "[secret]" if close and close.endswith(SECRETS) else without_secrets(bare)
+        problems.append(Problem(key=str(key), value=shown, reason=reason, allowed=known, nearest=close))
+    return mine
+
+
+def _platform(mine: Mapping[str, Plain], project: str, problems: list[Problem]) -> Entry[Any] | None:
+    key, value = f"{project}:platform", mine.get("platform")
+    if value is None:
+        problems.append(Problem(key=key, reason="this key is required and missing", allowed=("local", "gke")))
+        return None
+    if _has_secrets(value, key, project, problems):
+        return None
+    short = isinstance(value, str)
+    value = _decoded(value)
+    raw: Plain = {"kind": value} if isinstance(value, str) else value
+    entry, found = read_entry(Platform, raw, key)
+    for problem in found:
+        kind = short and problem.key == f"{key}.kind"
+        problems.append(problem.model_copy(update={"key": key}) if kind else problem)
+    return entry
+
+
+def _entries(mine: Mapping[str, Plain], name: str, project: str, problems: list[Problem]) -> list[Entry[Any]]:
+    """The entries of one list. What is wrong with single keys of them is added to `problems`."""
+    key, value = f"{project}:{name}", _decoded(mine.get(name))
+    if value is None or value == []:
+        if name == "pools":
+            problems.append(Problem(key=key, reason="at least one pool of slices is required", nearest=None))
+        return []
+    if is_secret(value):
+        _has_secrets(value, key, project, problems)
+        return []
+    if not isinstance(value, list):
+        single = [value] if isinstance(value, dict) else None
+        shown = without_secrets(value)
+        problems.append(Problem(key=key, value=shown, reason="must be a list", allowed=("a list",), nearest=single))
+        return []
+    entries: list[Entry[Any]] = []
+    for index, item in enumerate(value):
+        place = f"{key}[{index}]"
+        hidden = _has_secrets(item, place, project, problems)
+        entry, found = read_entry(LISTS[name], item, place)
+        entries.append(entry)
+        # A name that is too long is told by the rule that knows the pool, with the limit that holds there.
+        long_name = name != "pools" and isinstance(item, dict) and isinstance(item.get("name"), str)
+        problems += [
+            problem
+            for problem in found
+            if not (hidden and "[secret]" in json.dumps(problem.value))
+            and not (long_name and problem.key == f"{place}.name" and problem.reason.endswith("fit"))
+        ]
+    return entries
+
+
+def _decoded(value: Plain) -> Plain:
+    """Pulumi also stores lists and objects as JSON text; such text counts as what it says."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+        try:
+            return plain(json.loads(value))
+        except (ValueError, RecursionError):
+            return value
+    return value
+
+
+def _has_secrets(value: Plain, key: str, project: str, problems: list[Problem]) -> bool:
+    found = list(secrets_in(value, key))
+    own = tuple(f"{project}:{name}" for name in SECRETS)
+    problems += [
+        Problem(
+            key=place.removesuffix(".secure"),
+            value="[secret]",
+            reason="one secret makes the whole value secret, and what decides how much is built must be readable; "
+            "a secret is a top-level key of its own",
+            allowed=own,
+            nearest=own[0],
+        )
+        for place in found
+    ]
+    return bool(found)
+
+
+def _in_order(problems: list[Problem], project: str) -> list[Problem]:
+    """By where they stand in the file: platform, pools, services, jobs, in each by number; unknown keys last."""
+    heads = [f"{project}:{name}" for name in KEYS]
+
+    def place(problem: Problem) -> tuple[int, int]:
+        head, bracket, rest = problem.key.partition("[")
+        number = int(rest.split("]")[0]) if bracket and rest.split("]")[0].isdigit() else -1
+        head = head.split(".")[0]
+        return (heads.index(head) if head in heads else len(heads), number)
+
+    return sorted(problems, key=place)

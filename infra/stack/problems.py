@@ -1,0 +1,49 @@
+"""What is wrong with a stack file, as data: the same list is shown to a person and printed as JSON."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Problem(BaseModel):
+    """One mistake of the stack file.
+
+    `key` is the place as the user wrote it (`tpu-ray:pools[0].topology`), `value` what stands there (None where it is
+    missing), `reason` why that cannot be, `allowed` what may stand there, `nearest` the right value closest to the
+    wrong one (None where nothing is close). All of it is JSON.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    key: str
+    value: Any = None
+    reason: str
+    allowed: tuple[str, ...] = ()
+    nearest: Any = None
+
+    def __str__(self) -> str:
+        lines = [self.key if self.value is None else f"{self.key}: {_shown(self.value)}", f"    {self.reason}"]
+        if self.allowed:
+            lines.append("    allowed: " + ", ".join(self.allowed))
+        if self.nearest is not None:
+            lines.append(f"    nearest: {_shown(self.nearest)}")
+        return "\n".join(lines)
+
+
+class StackError(ValueError):
+    """Everything that is wrong with a stack file, at once. `str()` of it is the text that a user sees."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__(self.problems)
+
+    def __str__(self) -> str:
+        count = len(self.problems)
+        head = "1 mistake in the stack file" if count == 1 else f"{count} mistakes in the stack file"
+        return "\n".join([f"{head}:", *map(str, self.problems)])
+
+
+def _shown(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 200 else text[:200] + " ..."

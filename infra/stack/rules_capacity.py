@@ -1,0 +1,74 @@
+"""Rules about who gets which slice: what runs at the same time on one pool must fit in it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from infra.stack.problems import Problem
+from infra.stack.rules_pools import Pool
+from infra.stack.translate import Entry
+from workloads.spec import JobSpec, ServiceSpec
+
+
+def capacity_problems(
+    services: Sequence[Entry[ServiceSpec]], jobs: Sequence[Entry[JobSpec]], pools: Mapping[str, Pool]
+) -> Iterator[Problem]:
+    """Services that ask for more slices than their pool has, and jobs that services leave no slice for.
+
+    A service keeps its slices; a job frees its slice when it ends. So a service may take the slice of the job whose
+    model it serves (`model: job:<name>`), since it starts after that job, and jobs may take turns.
+    """
+    for pool in pools.values():
+        if pool.slices is None:
+            continue
+        here = [entry for entry in services if entry.text("pool") == pool.name and entry.sound("replicas")]
+        greedy = [entry for entry in here if _replicas(entry) > pool.slices]
+        for entry in greedy:
+            yield _too_many(entry, pool, pool.slices, f"pool {pool.name} has {_slices(pool.slices)} at most")
+        if not greedy:
+            yield from _together(here, pool, pool.slices)
+            for job in jobs:
+                if job.text("pool") == pool.name:
+                    yield from _no_slice_left(job, here, pool.slices)
+
+
+def _together(services: Sequence[Entry[ServiceSpec]], pool: Pool, slices: int) -> Iterator[Problem]:
+    """Services of one pool that fit each alone but not all at once; told at the one that no longer fits."""
+    taken: list[Entry[ServiceSpec]] = []
+    for entry in services:
+        before = sum(_replicas(other) for other in taken)
+        if before + _replicas(entry) > slices:
+            others = " and ".join(f"{other.key}.replicas" for other in taken)
+            reason = f"pool {pool.name} has {_slices(slices)} at most, and {others} takes {before}"
+            yield _too_many(entry, pool, slices - before, reason)
+        else:
+            taken.append(entry)
+
+
+def _no_slice_left(job: Entry[JobSpec], services: Sequence[Entry[ServiceSpec]], slices: int) -> Iterator[Problem]:
+    name = job.text("name")
+    lasting = [entry for entry in services if name is None or entry.text("model") != f"job:{name}"]
+    taken = sum(_replicas(entry) for entry in lasting)
+    if taken <= slices - 1 or taken > slices:
+        return
+    keys = " and ".join(f"{entry.key}.pool" for entry in lasting)
+    yield Problem(
+        key=f"{job.key}.pool",
+        value=job.text("pool"),
+        reason=f"{keys} keeps all {_slices(slices)} of this pool, so this job would wait in vain; "
+        "give the pool one slice more, or the job a pool of its own",
+    )
+
+
+def _too_many(entry: Entry[ServiceSpec], pool: Pool, free: int, reason: str) -> Problem:
+    if entry.wrote("replicas"):
+        key, value = f"{entry.key}.replicas", _replicas(entry)
+        allowed, close = ((f"1 to {free}",), free) if free else ((), None)
+        return Problem(key=key, value=value, reason=reason, allowed=allowed, nearest=close)
+    return Problem(key=f"{entry.key}.pool", value=pool.name, reason=reason)
+
+
+def _replicas(entry: Entry[ServiceSpec]) -> int:
+    return entry.spec.replicas if entry.spec is not None else 1
+
+
+def _slices(count: int) -> str:
+    return "1 slice" if count == 1 else f"{count} slices"

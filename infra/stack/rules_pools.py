@@ -1,0 +1,122 @@
+"""Rules about pools: the shape exists, Ray takes it, the name is its own, somebody uses it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from infra.stack.model import PoolSpec
+from infra.stack.problems import Problem
+from infra.stack.translate import Entry
+from workloads.spec import Slice, SliceError, resolve_slice, slice_mistakes
+from workloads.spec.generations import GENERATIONS
+from workloads.spec.nearest import nearest_topology
+
+
+@dataclass(frozen=True)
+class Pool:
+    """What other rules know of a pool; a part that is wrong is None, so that they keep silent about it."""
+
+    name: str
+    key: str
+    slice: Slice | None
+    slices: int | None
+
+
+def pools_by_name(entries: Iterable[Entry[PoolSpec]]) -> dict[str, Pool]:
+    """The pools that services and jobs may name, also those with mistakes in them; the first of two of one name."""
+    pools: dict[str, Pool] = {}
+    for entry in entries:
+        name = entry.text("name")
+        if name is not None and name not in pools:
+            pools[name] = Pool(name, entry.key, _slice(entry), _most_slices(entry))
+    return pools
+
+
+def pool_problems(entries: Sequence[Entry[PoolSpec]], used: Iterable[str]) -> Iterator[Problem]:
+    """Everything that is wrong with the pools beyond their single keys. `used` are the names that others refer to."""
+    for entry in entries:
+        yield from _shape(entry)
+        yield from _count(entry)
+    yield from same_names(entries, "pool")
+    known = set(used)
+    for entry in entries:
+        name = entry.text("name")
+        if name is not None and name not in known:
+            known.add(name)
+            yield Problem(
+                key=f"{entry.key}.name",
+                value=name,
+                reason="no service and no job uses this pool: its slices would be billed for nothing",
+            )
+
+
+def same_names(entries: Sequence[Entry[Any]], what: str) -> Iterator[Problem]:
+    """A name that two pools, two services or two jobs have."""
+    first: dict[str, str] = {}
+    names = {entry.text("name") for entry in entries}
+    for entry in entries:
+        name = entry.text("name")
+        if name is None:
+            continue
+        if name in first:
+            free = next(f"{name}-{n}" for n in range(2, len(entries) + 3) if f"{name}-{n}" not in names)
+            reason = f"{first[name]} has this name too; every {what} has its own"
+            yield Problem(key=f"{entry.key}.name", value=name, reason=reason, nearest=free)
+        else:
+            first[name] = f"{entry.key}.name"
+
+
+def _words(entry: Entry[PoolSpec]) -> tuple[str, str, str | None]:
+    return entry.text("generation") or "", entry.text("topology") or "", entry.text("machine_type")
+
+
+def _slice(entry: Entry[PoolSpec]) -> Slice | None:
+    try:
+        return resolve_slice(*_words(entry))
+    except SliceError:
+        return None
+
+
+def _most_slices(entry: Entry[PoolSpec]) -> int | None:
+    count = entry.raw.get("slices", 1)
+    count = count.get("max") if isinstance(count, dict) else count
+    return count if isinstance(count, int) and not isinstance(count, bool) and count > 0 else None
+
+
+def _shape(entry: Entry[PoolSpec]) -> Iterator[Problem]:
+    generation, topology, machine_type = _words(entry)
+    if not generation:
+        return
+    for mistake in slice_mistakes(generation, topology, machine_type):
+        if entry.text(mistake.key) is not None:
+            yield Problem(
+                key=f"{entry.key}.{mistake.key}",
+                value=mistake.value,
+                reason=mistake.reason,
+                allowed=mistake.allowed,
+                nearest=mistake.nearest,
+            )
+    found = _slice(entry)
+    if found is not None and not found.ray_accepts:
+        table = GENERATIONS[generation]
+        taken = tuple(t for t in table.topologies() if table.ray_accepts(t))
+        yield Problem(
+            key=f"{entry.key}.topology",
+            value=topology,
+            reason=f"GKE makes a {generation} slice {topology}, but Ray reserves none of this shape",
+            allowed=taken,
+            nearest=nearest_topology(topology, table, taken),
+        )
+
+
+def _count(entry: Entry[PoolSpec]) -> Iterator[Problem]:
+    count = entry.raw.get("slices")
+    least, most = (count.get("min"), count.get("max")) if isinstance(count, dict) else (None, None)
+    if isinstance(least, int) and isinstance(most, int) and least > most > 0:
+        yield Problem(
+            key=f"{entry.key}.slices.min",
+            value=least,
+            reason=f"more slices at least than at most ({most})",
+            allowed=(f"0 to {most}",),
+            nearest=most,
+        )

@@ -1,0 +1,162 @@
+"""Rules about services: the name fits DNS, the model can be found, the engine's shapes fit each other."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from infra.stack.problems import Problem
+from infra.stack.rules_pools import Pool, same_names
+from infra.stack.translate import Entry
+from workloads.spec import JobSpec, ServiceSpec
+from workloads.spec.nearest import nearest
+
+LONGEST_NAME = 47
+"""KubeRay's limit for the name of a RayService or RayJob: it appends six characters for the RayCluster's name, and more
+for the names of services. https://github.com/ray-project/kuberay/blob/v1.5.1/ray-operator/controllers/ray/utils/constant.go
+"""
+LONGEST_MULTI_HOST_NAME = 35
+"""The TPU webhook keeps the last 50 characters of `<name>-xxxxx-headless`; the operator keeps all of them. Hosts of a
+slice find each other only where both are the same: 50 - len("-headless") - len("-xxxxx").
+"""
+
+
+def service_problems(
+    entries: Sequence[Entry[ServiceSpec]], pools: Mapping[str, Pool], jobs: Sequence[Entry[JobSpec]]
+) -> Iterator[Problem]:
+    """Everything that is wrong with the services beyond their single keys."""
+    yield from same_names(entries, "service")
+    for entry in entries:
+        yield from unknown_pool(entry, pools)
+        yield from _name(entry, pools)
+        yield from _model(entry, jobs)
+        yield from _engine(entry)
+        yield from waiting_in_order(entry, "reserve_timeout_s", "ready_timeout_s")
+
+
+def pool_of(entry: Entry[ServiceSpec] | Entry[JobSpec], pools: Mapping[str, Pool]) -> Pool | None:
+    """The pool that the entry names, or None where there is no such pool."""
+    return pools.get(entry.text("pool") or "")
+
+
+def unknown_pool(entry: Entry[ServiceSpec] | Entry[JobSpec], pools: Mapping[str, Pool]) -> Iterator[Problem]:
+    """A pool that is not in the file."""
+    name = entry.text("pool")
+    if name is not None and name not in pools:
+        known = tuple(pools)
+        close = nearest(name, known) or (known[0] if len(known) == 1 else None)
+        yield Problem(
+            key=f"{entry.key}.pool", value=name, reason="there is no pool of this name", allowed=known, nearest=close
+        )
+
+
+def longest_name(pool: Pool | None) -> int:
+    """How long the name of what runs on this pool may be."""
+    return LONGEST_MULTI_HOST_NAME if pool and pool.slice and pool.slice.multi_host else LONGEST_NAME
+
+
+def why_longest(most: int) -> str:
+    """The reason for the limit that `longest_name` gave."""
+    if most == LONGEST_NAME:
+        return "so that Kubernetes takes the names that are derived from it"
+    return "so that the hosts of a multi-host slice find each other by DNS"
+
+
+def waiting_in_order(entry: Entry[ServiceSpec] | Entry[JobSpec], inner: str, outer: str) -> Iterator[Problem]:
+    """A wait within a longer one that ends before it. Only where the user wrote both."""
+    if not (entry.wrote(inner) and entry.wrote(outer) and entry.sound(inner, outer)):
+        return
+    part, whole = getattr(entry.spec, inner), getattr(entry.spec, outer)
+    if part > whole:
+        yield Problem(
+            key=f"{entry.key}.{inner}",
+            value=part,
+            reason=f"this wait is part of {outer}, which ends before it ({whole})",
+            allowed=(f"at most {whole}",),
+            nearest=whole,
+        )
+
+
+def _name(entry: Entry[ServiceSpec], pools: Mapping[str, Pool]) -> Iterator[Problem]:
+    name, most = entry.text("name"), longest_name(pool_of(entry, pools))
+    if name is not None and len(name) > most:
+        yield Problem(
+            key=f"{entry.key}.name",
+            value=name,
+            reason=f"{len(name)} characters; at most {most} fit {why_longest(most)}",
+            allowed=(f"at most {most} characters",),
+            nearest=name[:most].rstrip("-"),
+        )
+
+
+_FORMS = ("package:<python package>", "job:<job name>", "a path to a folder or .gguf file")
+_SCHEMES = ("package", "job")
+
+
+def _model(entry: Entry[ServiceSpec], jobs: Sequence[Entry[JobSpec]]) -> Iterator[Problem]:
+    model, key = entry.text("model"), f"{entry.key}.model"
+    if model is None:
+        return
+    scheme, colon, rest = model.partition(":")
+    if not model.strip():
+        yield Problem(key=key, value=model, reason="no model is named", allowed=_FORMS)
+    elif scheme == "job" and colon:
+        known = tuple(name for job in jobs if (name := job.text("name")) is not None)
+        if rest not in known:
+            close = nearest(rest, known) or (known[0] if len(known) == 1 else None)
+            yield Problem(
+                key=key,
+                value=model,
+                reason=f"there is no job named {rest}" if rest else "no job is named",
+                allowed=tuple(f"job:{name}" for name in known),
+                nearest=f"job:{close}" if close else None,
+            )
+    elif scheme == "package" and colon:
+        if not all(part.isidentifier() for part in rest.split(".")):
+            fixed = re.sub(r"[^0-9a-zA-Z_.]", "_", rest.strip())
+            good = all(part.isidentifier() for part in fixed.split("."))
+            yield Problem(
+                key=key,
+                value=model,
+                reason="behind package: stands the name by which Python imports the package",
+                allowed=(_FORMS[0],),
+                nearest=f"package:{fixed}" if good else None,
+            )
+    elif colon and "/" not in scheme and not (scheme == "gs" and rest.startswith("//")):
+        close = nearest(scheme, _SCHEMES)
+        yield Problem(
+            key=key,
+            value=model,
+            reason=f"no model comes from {scheme}:",
+            allowed=_FORMS,
+            nearest=f"{close}:{rest}" if close else None,
+        )
+
+
+def _engine(entry: Entry[ServiceSpec]) -> Iterator[Problem]:
+    if entry.spec is None or not entry.sound("engine.context", "engine.prefill_buckets"):
+        return
+    context, buckets = entry.spec.engine.context, entry.spec.engine.prefill_buckets
+    key = f"{entry.key}.engine.prefill_buckets"
+    for index, bucket in enumerate(buckets):
+        if bucket > context:
+            yield Problem(
+                key=f"{key}[{index}]",
+                value=bucket,
+                reason=f"longer than the context ({context} tokens): no prompt can need it",
+                allowed=(f"1 to {context}",),
+                nearest=context,
+            )
+    if list(buckets) != sorted(set(buckets)):
+        yield Problem(
+            key=key,
+            value=list(buckets),
+            reason="the lengths must ascend, each once",
+            nearest=sorted(set(buckets)),
+        )
+    elif buckets[-1] < context:
+        yield Problem(
+            key=f"{key}[{len(buckets) - 1}]",
+            value=buckets[-1],
+            reason=f"prompts of more tokens fit the context ({context}) but no compiled length",
+            allowed=(str(context),),
+            nearest=context,
+        )

@@ -1,0 +1,267 @@
+"""pydantic's errors as problems of the stack file. The only place that knows pydantic's error types."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar, get_args
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails, to_json
+
+from infra.stack.forms import form_of
+from infra.stack.plain import Plain, is_secret, without_secrets
+from infra.stack.problems import Problem
+from workloads.spec import SliceError
+from workloads.spec.nearest import nearest
+
+Model = TypeVar("Model", bound=BaseModel)
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Entry(Generic[Model]):
+    """One entry of the stack file, as far as it could be read.
+
+    `raw` is what the user wrote. `spec` is it as a value, with the broken parts replaced by their defaults so that
+    rules about the other parts can still speak; None where too little is right. `broken` names the replaced parts.
+    """
+
+    key: str
+    raw: Mapping[str, Plain]
+    spec: Model | None
+    broken: frozenset[Path] = field(default_factory=frozenset)
+
+    def sound(self, *parts: str) -> bool:
+        """Whether these parts (`engine.context`) were read as the user wrote them."""
+        if self.spec is None:
+            return False
+        wanted = [tuple(part.split(".")) for part in parts]
+        return not any(
+            hurt[: len(part)] == part or part[: len(hurt)] == hurt for part in wanted for hurt in self.broken
+        )
+
+    def wrote(self, part: str) -> bool:
+        """Whether the user wrote this part (`engine.context`) at all, or left it to its default."""
+        value: Plain = dict(self.raw)
+        for name in part.split("."):
+            if not isinstance(value, dict) or name not in value:
+                return False
+            value = value[name]
+        return True
+
+    def text(self, part: str) -> str | None:
+        """The text that the user wrote at this part, or None where there is none."""
+        value = self.raw.get(part)
+        return value if isinstance(value, str) else None
+
+
+def read_entry(model: Any, raw: Plain, key: str) -> tuple[Entry[Any], list[Problem]]:
+    """Read one entry that stands at `key`; `model` is a pydantic model or a union of them told apart by `kind`."""
+    if not isinstance(raw, dict):
+        problem = Problem(key=key, value=without_secrets(raw), reason="here belongs a mapping of keys to values")
+        return Entry(key, {}, None), [problem]
+    adapter: TypeAdapter[Any] = TypeAdapter(model)
+    try:
+        return Entry(key, raw, _validate(adapter, raw)), []
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+    problems: list[Problem] = []
+    broken: set[Path] = set()
+    repaired: Plain = raw
+    for detail in details:
+        place = _place(detail, raw)
+        broken.add(place)
+        repaired = _without(repaired, place, missing=detail["type"] == "missing")
+        if not isinstance(detail.get("ctx", {}).get("error"), SliceError):
+            problems.append(_problem(detail, place, raw, key, model))
+    try:
+        spec = _validate(adapter, repaired)
+    except ValidationError:
+        spec = None
+    return Entry(key, raw, spec, frozenset(broken)), _unique(problems)
+
+
+def dotted(key: str, place: Path) -> str:
+    """`tpu-ray:pools[0]` and ("slices", "min") as `tpu-ray:pools[0].slices.min`."""
+    return key + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
+
+
+def _validate(adapter: TypeAdapter[Any], raw: Plain) -> Any:
+    return adapter.validate_json(to_json(raw), strict=True)
+
+
+def _place(detail: ErrorDetails, raw: dict[str, Plain]) -> Path:
+    """Where the mistake is in what the user wrote: pydantic's location without the names that unions put in."""
+    place: list[str | int] = []
+    here: Plain = raw
+    location = detail["loc"]
+    for number, part in enumerate(location):
+        if isinstance(here, dict):
+            if part not in here and not (detail["type"] == "missing" and number == len(location) - 1):
+                continue
+            here = here.get(str(part))
+        elif isinstance(here, list) and isinstance(part, int) and part < len(here):
+            here = here[part]
+        else:
+            continue
+        place.append(part)
+    if detail["type"] in ("union_tag_not_found", "union_tag_invalid"):
+        place.append("kind")
+    return tuple(place)
+
+
+def _value(raw: Plain, place: Path) -> Plain:
+    here = raw
+    for part in place:
+        if isinstance(here, dict):
+            here = here.get(str(part))
+        elif isinstance(here, list) and isinstance(part, int):
+            here = here[part]
+    return here
+
+
+def _without(raw: Plain, place: Path, missing: bool) -> Plain:
+    """`raw` with the broken part taken out. A whole list goes for one item of it; a required text is replaced."""
+    if not isinstance(raw, dict) or not place:
+        return raw
+    first, rest = str(place[0]), place[1:]
+    rest = () if rest and isinstance(rest[0], int) else rest
+    kept = {name: inner for name, inner in raw.items() if name != first}
+    if rest and isinstance(raw.get(first), dict):
+        return {**kept, first: _without(raw[first], rest, missing)}
+    if first in _REQUIRED:
+        return {**kept, first: _REQUIRED[first]}
+    return kept
+
+
+# What stands in for a required part that is missing or broken. Rules never look at it: it is among the broken parts.
+_REQUIRED: dict[str, Plain] = {"name": "x", "pool": "x", "model": "x"}
+
+
+def _problem(detail: ErrorDetails, place: Path, raw: Plain, key: str, model: Any) -> Problem:
+    value = _value(raw, place)
+    shown = without_secrets(value)
+    where = dotted(key, place)
+    kind, context = detail["type"], detail.get("ctx", {})
+    if kind == "missing" or kind == "union_tag_not_found":
+        allowed = _tags(model) if kind != "missing" else ()
+        return Problem(key=where, reason="this key is required and missing", allowed=allowed)
+    if kind == "extra_forbidden":
+        known = _known_keys(model, raw, place[:-1])
+        name = str(place[-1])
+        return Problem(
+            key=where, value=shown, reason="there is no such key here", allowed=known, nearest=nearest(name, known)
+        )
+    if kind == "union_tag_invalid":
+        tags = _tags(model)
+        return Problem(
+            key=where,
+            value=shown,
+            reason="there is no such platform",
+            allowed=tags,
+            nearest=nearest(str(value), tags) if isinstance(value, str) else None,
+        )
+    if is_secret(value):
+        return Problem(key=where, value=shown, reason="a secret cannot stand here")
+    if kind == "literal_error":
+        choices = tuple(part.strip().strip("'") for part in str(context["expected"]).replace(" or ", ", ").split(", "))
+        return Problem(
+            key=where,
+            value=shown,
+            reason="not one of the words allowed here",
+            allowed=choices,
+            nearest=nearest(str(value), choices),
+        )
+    if kind in _BOUNDS:
+        words, step = _BOUNDS[kind]
+        bound = next(iter(context.values()))
+        close = bound + step if isinstance(value, int) else (None if step else bound)
+        limit = f"{words} {bound:g}"
+        return Problem(key=where, value=shown, reason=f"must be {limit}", allowed=(limit,), nearest=close)
+    if kind == "string_pattern_mismatch":
+        return _pattern_problem(where, str(value), str(context["pattern"]))
+    if kind == "string_too_long":
+        most = int(context["max_length"])
+        close = str(value)[:most].rstrip("-")
+        reason = f"{len(str(value))} characters; at most {most} fit"
+        return Problem(key=where, value=shown, reason=reason, allowed=(f"at most {most} characters",), nearest=close)
+    if kind == "too_short":
+        return Problem(key=where, value=shown, reason="must hold at least one value", allowed=("at least one value",))
+    wanted = _TYPES.get(kind)
+    if wanted is None:
+        return Problem(key=where, value=shown, reason=detail["msg"])
+    return Problem(
+        key=where, value=shown, reason=f"must be {wanted}", allowed=(wanted,), nearest=_as_wanted(value, wanted)
+    )
+
+
+_BOUNDS = {
+    "greater_than": ("above", 1),
+    "greater_than_equal": ("at least", 0),
+    "less_than": ("below", -1),
+    "less_than_equal": ("at most", 0),
+}
+_TEXT, _WHOLE, _NUMBER = "text", "a whole number", "a number"
+_TYPES = {
+    "string_type": _TEXT,
+    "int_type": _WHOLE,
+    "int_from_float": _WHOLE,
+    "int_parsing": _WHOLE,
+    "float_type": _NUMBER,
+    "float_parsing": _NUMBER,
+    "finite_number": _NUMBER,
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "model_type": "a mapping of keys to values",
+    "model_attributes_type": "a mapping of keys to values",
+    "dict_type": "a mapping of keys to values",
+}
+
+
+def _as_wanted(value: Plain, wanted: str) -> int | float | str | None:
+    """A number written as text, a text written as number, a whole number written with a fraction."""
+    if wanted == _TEXT and isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    if wanted == _WHOLE and isinstance(value, float):
+        return round(value)
+    if wanted in (_WHOLE, _NUMBER) and isinstance(value, str):
+        try:
+            return int(value) if wanted == _WHOLE else float(value)
+        except ValueError:
+            return None
+    return None
+
+
+def _pattern_problem(where: str, value: str, pattern: str) -> Problem:
+    form = form_of(pattern)
+    return Problem(key=where, value=value, reason=form.reason, allowed=(form.example,), nearest=form.nearest(value))
+
+
+def _models(model: Any) -> tuple[type[BaseModel], ...]:
+    """The models of a union, or the one model itself."""
+    if isinstance(model, type) and issubclass(model, BaseModel):
+        return (model,)
+    return tuple(found for part in get_args(model) for found in _models(part))
+
+
+def _tags(model: Any) -> tuple[str, ...]:
+    return tuple(str(part.model_fields["kind"].default) for part in _models(model))
+
+
+def _known_keys(model: Any, raw: Plain, place: Path) -> tuple[str, ...]:
+    """The keys of the model that stands at `place`."""
+    kind = raw.get("kind") if isinstance(raw, dict) else None
+    found = [
+        part for part in _models(model) if "kind" not in part.model_fields or part.model_fields["kind"].default == kind
+    ]
+    for name in place:
+        fields = found[0].model_fields if found else {}
+        found = list(_models(fields[str(name)].annotation)) if str(name) in fields else []
+    return tuple(found[0].model_fields) if found else ()
+
+
+def _unique(problems: list[Problem]) -> list[Problem]:
+    seen: dict[str, Problem] = {}
+    for problem in problems:
+        seen.setdefault(problem.key, problem)
+    return list(seen.values())
