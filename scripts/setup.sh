@@ -47,6 +47,8 @@ if ! { [ -f "$stamp" ] && [ -x .venv/bin/tpu-ray ] && [ "$(fingerprint)" = "$(ca
     if python="$(find_python)"; then export UV_PYTHON="$python"; fi
     say "installing the Python environment into .venv (first time: a few minutes, about 2 GB)"
     "$uv" sync --locked --all-extras
+    # Pulumi looks for the environment of dynamic resources from the folder of the program (`main`), not the project's.
+    ln -sfn ../.venv infra/.venv
     fingerprint >"$stamp"
 fi
 say "looking for the Pulumi CLI"

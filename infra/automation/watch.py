@@ -17,6 +17,7 @@ _DOING = {
     "delete-replaced": "deleting the old",
     "refresh": "looking at",
     "read": "reading",
+    "remove-pending-replace": "forgetting the old",
 }
 # What Pulumi adds when something else has already failed; shown only where it is all there is.
 _ECHOES = (

@@ -43,8 +43,20 @@ def working_folder(project: Project, backend: Backend, stack: str) -> Path:
     settings.pop("main", None)
     settings["runtime"] = {"name": "python", "options": {"virtualenv": sys.prefix}}
     write_whole(folder / "Pulumi.yaml", yaml.safe_dump(settings, sort_keys=False))
-    write_whole(folder / "stacks" / project.stack_file(stack).name, project.stack_file(stack).read_text())
+    file = project.stack_file(stack)
+    write_whole(folder / "stacks" / file.name, without_salt(file.read_text()))
     return folder
+
+
+def without_salt(stack_file: str) -> str:
+    """A stack file's text without the `encryptionsalt` that plain `pulumi` may have written, maybe on another machine.
+
+    The stack's state holds the right one. Where values of the file are encrypted (`secure:`) the line stays.
+    """
+    if "secure:" in stack_file:
+        return stack_file
+    lines = stack_file.splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith("encryptionsalt:"))
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -47,6 +47,8 @@ def env_command(
         typer.echo(json.dumps(environment, indent=2))
         return
     if backend.own is not None:
+        typer.echo("# Plain pulumi notes the salt of this machine's stack in the stack file (encryptionsalt).")
+        typer.echo("# It is of no use elsewhere: leave that line out of version control. tpu-ray never writes it.")
         typer.echo("unset PULUMI_CONFIG_PASSPHRASE")
     for name, value in environment.items():
         typer.echo(f"export {name}={shlex.quote(value)}")
