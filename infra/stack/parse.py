@@ -11,7 +11,7 @@ from infra.stack.rules_capacity import capacity_problems
 from infra.stack.rules_jobs import job_problems
 from infra.stack.rules_platform import platform_problems
 from infra.stack.rules_pools import pool_problems, pools_by_name
-from infra.stack.rules_services import service_problems
+from infra.stack.rules_services import pool_meant, service_problems
 from infra.stack.translate import Entry, read_entry
 from workloads.spec import JobSpec, ServiceSpec
 from workloads.spec.nearest import nearest
@@ -35,7 +35,7 @@ def parse_stack(config: Mapping[str, object], project: str = "tpu-ray") -> Stack
     platform = _platform(mine, project, problems)
     pools, services, jobs = (_entries(mine, name, project, problems) for name in LISTS)
     known = pools_by_name(pools)
-    used = [name for entry in (*services, *jobs) if (name := entry.text("pool")) is not None]
+    used = [pool_meant(entry, known) for entry in (*services, *jobs)]
     problems += platform_problems(platform) if platform else ()
     problems += pool_problems(pools, used)
     problems += service_problems(services, known, jobs)

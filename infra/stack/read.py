@@ -11,7 +11,7 @@ from infra.stack.plain import is_secret, plain
 from infra.stack.problems import Problem, StackError
 from workloads.spec.nearest import nearest
 
-FILE_KEYS = ("config", "encryptionsalt", "encryptedkey", "secretsprovider", "environment", "preferred")
+FILE_KEYS = ("config", "encryptionsalt", "encryptedkey", "secretsprovider", "environment")
 """Top-level keys of a Pulumi stack file: https://www.pulumi.com/docs/iac/concepts/projects/stack-settings-file/"""
 
 

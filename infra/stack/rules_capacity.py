@@ -37,7 +37,8 @@ def _together(services: Sequence[Entry[ServiceSpec]], pool: Pool, slices: int) -
         before = sum(_replicas(other) for other in taken)
         if before + _replicas(entry) > slices:
             others = " and ".join(f"{other.key}.replicas" for other in taken)
-            reason = f"pool {pool.name} has {_slices(slices)} at most, and {others} takes {before}"
+            takes = "takes" if len(taken) == 1 else "take"
+            reason = f"pool {pool.name} has {_slices(slices)} at most, and {others} {takes} {before}"
             yield _too_many(entry, pool, slices - before, reason)
         else:
             taken.append(entry)
@@ -50,10 +51,11 @@ def _no_slice_left(job: Entry[JobSpec], services: Sequence[Entry[ServiceSpec]], 
     if taken <= slices - 1 or taken > slices:
         return
     keys = " and ".join(f"{entry.key}.pool" for entry in lasting)
+    keep = f"{'keeps' if len(lasting) == 1 else 'keep'} {'the only slice' if slices == 1 else f'all {slices} slices'}"
     yield Problem(
         key=f"{job.key}.pool",
         value=job.text("pool"),
-        reason=f"{keys} keeps all {_slices(slices)} of this pool, so this job would wait in vain; "
+        reason=f"{keys} {keep} of this pool, so this job would wait in vain; "
         "give the pool one slice more, or the job a pool of its own",
     )
 

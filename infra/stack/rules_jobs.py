@@ -72,32 +72,48 @@ def _same_runs(entries: Sequence[Entry[JobSpec]]) -> Iterator[Problem]:
 
 
 def _model(entry: Entry[JobSpec]) -> Iterator[Problem]:
+    """Heads share the width (an even share each: half of it turns with the position) and the KV heads the heads.
+
+    Where two numbers do not fit each other, the one that the user wrote is told; both: the width, the KV heads.
+    """
     if entry.spec is None:
         return
     model, key = entry.spec.model, f"{entry.key}.model"
-    if entry.sound("model.width", "model.heads"):
-        per_head = model.width / model.heads
-        if model.width % model.heads:
+    only_heads = entry.wrote("model.heads") and not (entry.wrote("model.width") and entry.wrote("model.kv_heads"))
+    if entry.sound("model.width", "model.heads") and model.width % (2 * model.heads):
+        reason = f"each of the {model.heads} heads needs an equal, even part of the width ({model.width})"
+        if only_heads and not entry.wrote("model.width"):
+            fit = tuple(n for n in range(1, model.width + 1) if model.width % (2 * n) == 0 and n % model.kv_heads == 0)
             yield Problem(
-                key=f"{key}.width",
-                value=model.width,
-                reason=f"the {model.heads} heads must share the width equally",
-                allowed=(f"multiples of {2 * model.heads}",),
-                nearest=nearest_multiple(model.width, 2 * model.heads),
+                key=f"{key}.heads",
+                value=model.heads,
+                reason=reason,
+                allowed=tuple(map(str, fit)),
+                nearest=min(fit, key=lambda n: abs(n - model.heads), default=None),
             )
-        elif per_head % 2:
-            yield Problem(
-                key=f"{key}.width",
-                value=model.width,
-                reason=f"each of the {model.heads} heads gets {per_head:.0f} of it, and that must be even",
-                allowed=(f"multiples of {2 * model.heads}",),
-                nearest=nearest_multiple(model.width, 2 * model.heads),
-            )
+            return
+        yield Problem(
+            key=f"{key}.width",
+            value=model.width,
+            reason=reason,
+            allowed=(f"multiples of {2 * model.heads}",),
+            nearest=nearest_multiple(model.width, 2 * model.heads),
+        )
     if entry.sound("model.kv_heads", "model.heads") and model.heads % model.kv_heads:
+        reason = f"the {model.heads} heads must share the {model.kv_heads} KV heads equally"
+        if only_heads and not entry.wrote("model.kv_heads"):
+            yield Problem(
+                key=f"{key}.heads",
+                value=model.heads,
+                reason=reason,
+                allowed=(f"multiples of {model.kv_heads}",),
+                nearest=nearest_multiple(model.heads, model.kv_heads),
+            )
+            return
         yield Problem(
             key=f"{key}.kv_heads",
             value=model.kv_heads,
-            reason=f"the {model.heads} heads must share the KV heads equally",
+            reason=reason,
             allowed=_divisors(model.heads),
             nearest=nearest_divisor(model.kv_heads, model.heads),
         )
@@ -124,32 +140,32 @@ def _mesh(entry: Entry[JobSpec], found: Slice) -> Iterator[Problem]:
             allowed=(str(devices // mesh.tensor),),
             nearest=devices // mesh.tensor,
         )
-    for part, size in (("heads", model.heads), ("mlp_width", model.mlp_width)):
-        if entry.sound(f"model.{part}") and size % mesh.tensor:
-            yield Problem(
-                key=f"{key}.tensor",
-                value=mesh.tensor,
-                reason=f"must divide the model's {part} ({size})",
-                allowed=_divisors(size, devices),
-                nearest=max(n for n in range(1, mesh.tensor + 1) if size % n == 0 and devices % n == 0),
-            )
-            break
+    elif entry.sound("model.heads") and model.heads % mesh.tensor:
+        both = tuple(n for n in range(1, model.heads + 1) if model.heads % n == 0 and devices % n == 0)
+        yield Problem(
+            key=f"{key}.tensor",
+            value=mesh.tensor,
+            reason=f"must divide the model's heads ({model.heads})",
+            allowed=tuple(map(str, both)),
+            nearest=min(both, key=lambda n: abs(n - mesh.tensor)),
+        )
 
 
 def _batch(entry: Entry[JobSpec], found: Slice) -> Iterator[Problem]:
     if entry.spec is None or not entry.sound("data.global_batch", "mesh.data", "mesh.tensor"):
         return
     batch, mesh = entry.spec.data.global_batch, entry.spec.mesh
-    rows = mesh.data or found.devices // mesh.tensor if found.devices % mesh.tensor == 0 else 1
-    if (mesh.data or rows) * mesh.tensor != found.devices:
-        rows = 1
+    rows = found.devices // mesh.tensor
+    if rows * mesh.tensor != found.devices or mesh.data not in (None, rows):
+        rows = 1  # a mesh that is no mesh of this slice is told by its own rule
     step = lcm(found.hosts, rows)
     if batch % step:
         parts = f"{found.hosts} hosts" if batch % found.hosts else f"the mesh's data axis ({rows})"
+        default = "" if entry.wrote("data.global_batch") else f"; {batch} is the default"
         yield Problem(
             key=f"{entry.key}.data.global_batch",
             value=batch,
-            reason=f"the rows of a batch must divide equally over {parts}",
+            reason=f"the rows of a batch must divide equally over {parts}{default}",
             allowed=(f"multiples of {step}",),
             nearest=nearest_multiple(batch, step),
         )
@@ -173,5 +189,5 @@ def _source(entry: Entry[JobSpec]) -> Iterator[Problem]:
     )
 
 
-def _divisors(*wholes: int) -> tuple[str, ...]:
-    return tuple(str(n) for n in range(1, min(wholes) + 1) if all(whole % n == 0 for whole in wholes))
+def _divisors(whole: int) -> tuple[str, ...]:
+    return tuple(str(n) for n in range(1, whole + 1) if whole % n == 0)

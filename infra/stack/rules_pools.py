@@ -32,8 +32,8 @@ def pools_by_name(entries: Iterable[Entry[PoolSpec]]) -> dict[str, Pool]:
     return pools
 
 
-def pool_problems(entries: Sequence[Entry[PoolSpec]], used: Iterable[str]) -> Iterator[Problem]:
-    """Everything that is wrong with the pools beyond their single keys. `used` are the names that others refer to."""
+def pool_problems(entries: Sequence[Entry[PoolSpec]], used: Iterable[str | None]) -> Iterator[Problem]:
+    """Everything that is wrong with the pools beyond their single keys. `used` are the names that others mean."""
     for entry in entries:
         yield from _shape(entry)
         yield from _count(entry)

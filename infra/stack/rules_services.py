@@ -37,14 +37,24 @@ def pool_of(entry: Entry[ServiceSpec] | Entry[JobSpec], pools: Mapping[str, Pool
     return pools.get(entry.text("pool") or "")
 
 
+def pool_meant(entry: Entry[ServiceSpec] | Entry[JobSpec], pools: Mapping[str, Pool]) -> str | None:
+    """The pool that the entry names, or for a name that no pool has the one that was probably meant."""
+    name, known = entry.text("pool"), tuple(pools)
+    if name is None or name in pools:
+        return name
+    return nearest(name, known) or (known[0] if len(known) == 1 else None)
+
+
 def unknown_pool(entry: Entry[ServiceSpec] | Entry[JobSpec], pools: Mapping[str, Pool]) -> Iterator[Problem]:
     """A pool that is not in the file."""
     name = entry.text("pool")
     if name is not None and name not in pools:
-        known = tuple(pools)
-        close = nearest(name, known) or (known[0] if len(known) == 1 else None)
         yield Problem(
-            key=f"{entry.key}.pool", value=name, reason="there is no pool of this name", allowed=known, nearest=close
+            key=f"{entry.key}.pool",
+            value=name,
+            reason="there is no pool of this name",
+            allowed=tuple(pools),
+            nearest=pool_meant(entry, pools),
         )
 
 

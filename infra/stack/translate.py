@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any, Generic, TypeVar, get_args
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, to_json
 
-from infra.stack.forms import form_of
+from infra.stack.forms import form_of, slug
 from infra.stack.plain import Plain, is_secret, without_secrets
 from infra.stack.problems import Problem
 from workloads.spec import SliceError
@@ -134,7 +135,16 @@ def _without(raw: Plain, place: Path, missing: bool) -> Plain:
 
 
 # What stands in for a required part that is missing or broken. Rules never look at it: it is among the broken parts.
-_REQUIRED: dict[str, Plain] = {"name": "x", "pool": "x", "model": "x"}
+_REQUIRED: dict[str, Plain] = {
+    "name": "x",
+    "pool": "x",
+    "model": "x",
+    "project": "my-project",
+    "region": "us-east5",
+    "zone": "us-east5-a",
+    "image": "x",
+    "storage": "gs://my-bucket",
+}
 
 
 def _problem(detail: ErrorDetails, place: Path, raw: Plain, key: str, model: Any) -> Problem:
@@ -172,10 +182,10 @@ def _problem(detail: ErrorDetails, place: Path, raw: Plain, key: str, model: Any
             nearest=nearest(str(value), choices),
         )
     if kind in _BOUNDS:
-        words, step = _BOUNDS[kind]
+        words, open_end = _BOUNDS[kind]
         bound = next(iter(context.values()))
-        close = bound + step if isinstance(value, int) else (None if step else bound)
         limit = f"{words} {bound:g}"
+        close = None if open_end else int(bound) if float(bound).is_integer() else bound
         return Problem(key=where, value=shown, reason=f"must be {limit}", allowed=(limit,), nearest=close)
     if kind == "string_pattern_mismatch":
         return _pattern_problem(where, str(value), str(context["pattern"]))
@@ -186,20 +196,21 @@ def _problem(detail: ErrorDetails, place: Path, raw: Plain, key: str, model: Any
         return Problem(key=where, value=shown, reason=reason, allowed=(f"at most {most} characters",), nearest=close)
     if kind == "too_short":
         return Problem(key=where, value=shown, reason="must hold at least one value", allowed=("at least one value",))
-    wanted = _TYPES.get(kind)
+    wanted = _COUNT if place == ("slices",) else _TYPES.get(kind)
     if wanted is None:
         return Problem(key=where, value=shown, reason=detail["msg"])
     return Problem(
-        key=where, value=shown, reason=f"must be {wanted}", allowed=(wanted,), nearest=_as_wanted(value, wanted)
+        key=where, value=shown, reason=f"must be {wanted}", allowed=(wanted,), nearest=_as_wanted(value, wanted, place)
     )
 
 
 _BOUNDS = {
-    "greater_than": ("above", 1),
-    "greater_than_equal": ("at least", 0),
-    "less_than": ("below", -1),
-    "less_than_equal": ("at most", 0),
+    "greater_than": ("above", True),
+    "greater_than_equal": ("at least", False),
+    "less_than": ("below", True),
+    "less_than_equal": ("at most", False),
 }
+_COUNT = "a whole number, or {min: ..., max: ...}"
 _TEXT, _WHOLE, _NUMBER = "text", "a whole number", "a number"
 _TYPES = {
     "string_type": _TEXT,
@@ -218,17 +229,18 @@ _TYPES = {
 }
 
 
-def _as_wanted(value: Plain, wanted: str) -> int | float | str | None:
+def _as_wanted(value: Plain, wanted: str, place: Path) -> int | float | str | None:
     """A number written as text, a text written as number, a whole number written with a fraction."""
     if wanted == _TEXT and isinstance(value, int | float) and not isinstance(value, bool):
-        return str(value)
+        return slug(str(value)) if place[-1:] in (("name",), ("run",)) else str(value)
     if wanted == _WHOLE and isinstance(value, float):
         return round(value)
     if wanted in (_WHOLE, _NUMBER) and isinstance(value, str):
         try:
-            return int(value) if wanted == _WHOLE else float(value)
+            number = int(value) if wanted == _WHOLE else float(value)
         except ValueError:
             return None
+        return number if isfinite(number) else None
     return None
 
 
@@ -261,7 +273,8 @@ def _known_keys(model: Any, raw: Plain, place: Path) -> tuple[str, ...]:
 
 
 def _unique(problems: list[Problem]) -> list[Problem]:
+    """One problem per key, and none for a list whose items are told."""
     seen: dict[str, Problem] = {}
     for problem in problems:
         seen.setdefault(problem.key, problem)
-    return list(seen.values())
+    return [problem for key, problem in seen.items() if not any(other.startswith(f"{key}[") for other in seen)]

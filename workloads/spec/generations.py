@@ -62,7 +62,7 @@ class Generation:
     small: tuple[str, ...]
     max_chips: int
     named: tuple[str, ...]
-    """The larger topologies that the documentation names; shown where the whole list would be too long."""
+    """Larger topologies, shown where the whole list would be too long."""
     aliases: tuple[str, ...]
     """Other systems' names for it. They are no input: an error for one of them points here."""
     ray_box: tuple[int, int, int] | None = None
@@ -199,7 +199,7 @@ V6E = Generation(
     small=_FLAT,
     max_chips=256,
     named=(),
-    aliases=("v6", "trillium", "tpu-v6e", "tpu-v6e-slice", "ct6e"),
+    aliases=("trillium", "tpu-v6e", "tpu-v6e-slice", "ct6e"),
     ray_named=_FLAT_RAY,
 )
 
@@ -221,7 +221,7 @@ V7X = Generation(
     small=("1x1x1", *_SOLID),
     max_chips=9216,
     named=(*_SOLID_NAMED, "12x16x16", "16x16x16", "16x16x24", "16x24x24"),
-    aliases=("tpu7x", "tpu-v7x", "v7", "tpu7", "ironwood"),
+    aliases=("tpu7x", "tpu-v7x", "ironwood"),
     ray_named=frozenset({"2x2x1", "2x2x2", "2x2x4", "2x4x4", "4x4x4", "4x4x8", "4x8x8", "8x8x8", "8x8x16", "8x16x16"}),
 )
 
