@@ -36,8 +36,8 @@ SECTIONS: tuple[tuple[str, str, type[BaseModel]], ...] = (
     ),
     (
         "`tpu-ray:pools[]`",
-        "Which slices there are. Machine type, hosts, chips, node count and placement follow from generation and topology. "
-        "Every pool is used by a service or a job.",
+        "Which slices there are. Machine type, hosts, chips, node count and placement follow from generation and "
+        "topology. Every pool is used by a service or a job.",
         PoolSpec,
     ),
     ("`tpu-ray:pools[].slices`", "Where one number is not enough.", SliceCount),
@@ -59,16 +59,17 @@ SECTIONS: tuple[tuple[str, str, type[BaseModel]], ...] = (
 
 RULES = (
     "A topology belongs to its generation, and where a `machine_type` is written it makes that topology. Of the large "
-    "shapes that GKE makes on v4, v5p and v7x Ray reserves only some; the others are refused. See [the slices](slices.md).",
+    "shapes that GKE makes on v4, v5p and v7x Ray reserves only some; the others are refused. See "
+    "[the slices](slices.md).",
     "No two pools, services or jobs have one name, and no two jobs give one `<name>-<run>`.",
-    f"The name of a service, and `<name>-<run>` of a job, has at most {LONGEST_MULTI_HOST_NAME} characters on slices of "
-    f"several hosts, so that the hosts find each other by DNS, and at most {LONGEST_NAME} on slices of one host.",
+    f"The name of a service, and `<name>-<run>` of a job, has at most {LONGEST_MULTI_HOST_NAME} characters on slices "
+    f"of several hosts, so that the hosts find each other by DNS, and at most {LONGEST_NAME} on slices of one host.",
     "The replicas of all services of a pool fit in its slices. A job needs one slice that no service keeps. A service "
     "with `model: job:<name>` starts when that job has ended, so the two may share a slice.",
     "`prefill_buckets` ascend, and the last is the context.",
     "`width` divides into an even part per head, and `kv_heads` divides `heads`.",
-    "`mesh`: `data` x `tensor` is the number of devices of the slice (chips; two per chip on v7x), and `tensor` divides "
-    "the heads.",
+    "`mesh`: `data` x `tensor` is the number of devices of the slice (chips; two per chip on v7x), and `tensor` "
+    "divides the heads.",
     "`global_batch` divides equally over the hosts and over the mesh's data axis.",
     "A zone lies in its region; two ports are different.",
     f"Texts that come with the package: {', '.join(f'`bundled:{name}`' for name in BUNDLED_TEXTS)}.",
