@@ -69,9 +69,9 @@ def choose_backend(project: Path, environ: Mapping[str, str] = os.environ) -> Ba
         # The stack's state holds the salt of its encryption. With this, Pulumi reads it from there, and a stack file
         # that is in version control needs no `encryptionsalt` of one machine.
         "PULUMI_FALLBACK_TO_STATE_SECRETS_MANAGER": "true",
+        # Goes before the user's own, if there is one; PULUMI_CONFIG_PASSPHRASE would go before it and has to be unset.
+        "PULUMI_CONFIG_PASSPHRASE_FILE": str(passphrase),
     }
-    if "PULUMI_CONFIG_PASSPHRASE" not in environ:
-        environment["PULUMI_CONFIG_PASSPHRASE_FILE"] = environ.get("PULUMI_CONFIG_PASSPHRASE_FILE", str(passphrase))
     return Backend(str(state / "backend"), state, environment)
 
 
