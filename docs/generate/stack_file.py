@@ -66,7 +66,8 @@ RULES = (
     f"of several hosts, so that the hosts find each other by DNS, and at most {LONGEST_NAME} on slices of one host.",
     "The replicas of all services of a pool fit in its slices. A job needs one slice that no service keeps. A service "
     "with `model: job:<name>` starts when that job has ended, so the two may share a slice.",
-    "`prefill_buckets` ascend, and the last is the context.",
+    "`prefill_buckets` ascend, and none is longer than the context. A service with `model: job:<name>` has the "
+    "context of that job's model, or less.",
     "`width` divides into an even part per head, and `kv_heads` divides `heads`.",
     "`mesh`: `data` x `tensor` is the number of devices of the slice (chips; two per chip on v7x), and `tensor` "
     "divides the heads.",

@@ -33,7 +33,8 @@ def parse_stack(config: Mapping[str, object], project: str = "tpu-ray") -> Stack
     problems: list[Problem] = []
     mine = _own_keys(config, project, problems)
     platform = _platform(mine, project, problems)
-    pools, services, jobs = (_entries(mine, name, project, problems) for name in LISTS)
+    pools, jobs = (_entries(mine, name, project, problems) for name in ("pools", "jobs"))
+    services = _entries(_contexts_of_jobs(mine, jobs), "services", project, problems)
     known = pools_by_name(pools)
     used = [pool_meant(entry, known) for entry in (*services, *jobs)]
     problems += platform_problems(platform) if platform else ()
@@ -130,6 +131,25 @@ def _entries(mine: Mapping[str, Plain], name: str, project: str, problems: list[
             and not (long_name and problem.key == f"{place}.name" and problem.reason.endswith("fit"))
         ]
     return entries
+
+
+def _contexts_of_jobs(mine: Mapping[str, Plain], jobs: list[Entry[JobSpec]]) -> dict[str, Plain]:
+    """The same keys, where each service of a job's model that says no context has that model's: it is said once."""
+    contexts = {
+        f"job:{job.text('name')}": job.spec.model.context
+        for job in reversed(jobs)
+        if job.spec is not None and job.sound("model.context")
+    }
+    services = _decoded(mine.get("services"))
+    if not isinstance(services, list):
+        return dict(mine)
+    found: list[Plain] = []
+    for item in services:
+        model, engine = (item.get("model"), item.get("engine", {})) if isinstance(item, dict) else (None, None)
+        if isinstance(item, dict) and isinstance(model, str) and isinstance(engine, dict) and model in contexts:
+            item = {**item, "engine": {"context": contexts[model], **engine}}
+        found.append(item)
+    return {**mine, "services": found}
 
 
 def _decoded(value: Plain) -> Plain:

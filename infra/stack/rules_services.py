@@ -29,6 +29,7 @@ def service_problems(
         yield from _name(entry, pools)
         yield from _model(entry, jobs)
         yield from _engine(entry)
+        yield from _context_of_job(entry, jobs)
         yield from waiting_in_order(entry, "reserve_timeout_s", "ready_timeout_s")
 
 
@@ -162,11 +163,22 @@ def _engine(entry: Entry[ServiceSpec]) -> Iterator[Problem]:
             reason="the lengths must ascend, each once",
             nearest=sorted(set(buckets)),
         )
-    elif buckets[-1] < context:
+
+
+def _context_of_job(entry: Entry[ServiceSpec], jobs: Sequence[Entry[JobSpec]]) -> Iterator[Problem]:
+    """A service that promises more tokens than the job's model was made for."""
+    name = (entry.text("model") or "").removeprefix("job:")
+    job = next((job for job in jobs if job.text("name") == name and entry.text("model") == f"job:{name}"), None)
+    if job is None or not job.sound("model.context") or not entry.sound("engine.context"):
+        return
+    assert job.spec is not None
+    assert entry.spec is not None
+    most, wanted = job.spec.model.context, entry.spec.engine.context
+    if wanted > most:
         yield Problem(
-            key=f"{key}[{len(buckets) - 1}]",
-            value=buckets[-1],
-            reason=f"prompts of more tokens fit the context ({context}) but no compiled length",
-            allowed=(str(context),),
-            nearest=context,
+            key=f"{entry.key}.engine.context",
+            value=wanted,
+            reason=f"{job.key} trains a model for {most} tokens",
+            allowed=(f"16 to {most}",),
+            nearest=most,
         )

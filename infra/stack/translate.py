@@ -199,6 +199,9 @@ def _problem(detail: ErrorDetails, place: Path, raw: Plain, key: str, model: Any
         close = str(value)[:most].rstrip("-")
         reason = f"{len(str(value))} characters; at most {most} fit"
         return Problem(key=where, value=shown, reason=reason, allowed=(f"at most {most} characters",), nearest=close)
+    if kind == "too_long":
+        limit = f"at most {context['max_length']} values"
+        return Problem(key=where, value=shown, reason=f"must hold {limit}", allowed=(limit,))
     if kind == "too_short":
         return Problem(key=where, value=shown, reason="must hold at least one value", allowed=("at least one value",))
     wanted = _COUNT if place == ("slices",) else _TYPES.get(kind)

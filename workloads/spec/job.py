@@ -17,7 +17,7 @@ class ModelSpec(BaseModel):
     heads: int = Field(default=8, ge=1, le=1024, description="Attention heads.")
     kv_heads: int = Field(default=4, ge=1, le=1024, description="Heads of keys and values; they divide the heads.")
     mlp_width: int = Field(default=384, ge=8, le=1048576, description="Inner size of the MLP.")
-    context: int = Field(default=128, ge=8, le=131072, description="Tokens per training row.")
+    context: int = Field(default=128, ge=16, le=131072, description="Tokens per training row.")
 
 
 class MeshSpec(BaseModel):

@@ -10,6 +10,9 @@ Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=47)]
 """A DNS-1035 label within KubeRay's limit for RayService and RayJob names."""
 
 
+_BUCKETS = (64, 256, 1024)
+
+
 class EngineSpec(BaseModel):
     """How much the bundled engine holds at once. Every shape it names is compiled before the service is ready."""
 
@@ -17,12 +20,17 @@ class EngineSpec(BaseModel):
 
     max_slots: int = Field(default=4, ge=1, le=256, description="Requests decoded together, over the whole slice.")
     context: int = Field(
-        default=1024, ge=16, le=131072, description="Tokens of prompt and answer together, per request."
+        default=1024,
+        ge=16,
+        le=131072,
+        description="Tokens of prompt and answer together, per request. Absent and `model: job:<name>`: that job's.",
     )
     prefill_buckets: tuple[Annotated[int, Field(ge=1)], ...] = Field(
-        default=(64, 256, 1024),
+        default=_BUCKETS,
         min_length=1,
-        description="Prompt lengths that are compiled, ascending; absent: 64, 256, 1024 ... up to the context.",
+        max_length=32,
+        description="Lengths of prompt pieces that are compiled, ascending. A prompt longer than the last is cut. "
+        "Absent: those of the default within the context.",
     )
 
     @model_validator(mode="before")
@@ -37,8 +45,8 @@ class EngineSpec(BaseModel):
             return {**values, "prefill_buckets": tuple(buckets)}
         if "prefill_buckets" in values or not isinstance(context, int) or context < 1:
             return values
-        steps = (64 * 4**power for power in range(9))
-        return {**values, "prefill_buckets": (*(step for step in steps if step < context), context)}
+        shorter = (bucket for bucket in _BUCKETS[:-1] if bucket < context)
+        return {**values, "prefill_buckets": (*shorter, min(_BUCKETS[-1], context))}
 
 
 class ServiceSpec(BaseModel):
