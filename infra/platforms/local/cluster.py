@@ -1,0 +1,289 @@
+"""The emulated cluster of one stack: start it, look at it, end it without a trace."""
+
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import psutil
+
+from infra.platforms.local import processes
+from infra.platforms.local.errors import LocalError
+from infra.platforms.local.folders import Folders, project_folder
+from infra.platforms.local.memory import require_memory
+from infra.platforms.local.nodes import HEAD, NodePorts, head_command, host_command, loopback, node_environment
+from infra.platforms.local.ports import pick, require_free
+from infra.platforms.local.rest import Dashboard
+from infra.platforms.local.spec import ClusterSpec, EmulatedHost
+from infra.platforms.local.state import ClusterState, Node, load, locked, save, write_atomically
+
+START_TIMEOUT_S = 240.0
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Status:
+    """What is known about a stack's cluster. `dead` are the roles whose process is gone."""
+
+    state: ClusterState | None
+    dead: tuple[str, ...] = ()
+
+    @property
+    def alive(self) -> bool:
+        return self.state is not None and not self.dead
+
+
+def status(stack: str) -> Status:
+    """Whether every process of the cluster lives. Takes milliseconds and asks no network.
+
+    Raises:
+        LocalError: the stack belongs to another checkout.
+    """
+    state = load(Folders.of(stack))
+    return Status(state, state.dead_roles() if state else ())
+
+
+def new_session() -> str:
+    """Name of one life of a cluster; whatever runs on it carries it, so that it is made anew with the next one."""
+    return secrets.token_hex(6)
+
+
+def start(spec: ClusterSpec, say: Say, session: str | None = None, timeout_s: float = START_TIMEOUT_S) -> ClusterState:
+    """Make the cluster that `spec` describes, from whatever is there: nothing, a part of it, or a dead one.
+
+    Nodes that live and are still wanted stay as they are. Files in the storage folder survive.
+
+    Raises:
+        LocalError: a port is taken, memory is short, Ray is missing, the stack belongs to another checkout, or a node
+            does not come up in time. What was started by then is ended again, unless an older part of it lives on.
+    """
+    folders = Folders.of(spec.stack)
+    ray = ray_binary()
+    until = time.monotonic() + timeout_s
+    with locked(folders):
+        old = load(folders)
+        keeps_head = old is not None and HEAD not in old.dead_roles() and old.spec.same_head(spec)
+        if old is None or not keeps_head or (session and session != old.session):
+            if old:
+                say(f"ending what is left of the cluster of stack {spec.stack}")
+                _end(old, folders)
+            state = _start_head(spec, folders, ray, session or new_session(), say, until)
+        else:
+            require_memory(spec, memory_with(old))
+            state = _without_unwanted(replace(old, spec=spec), folders, say)
+        try:
+            state = _start_hosts(state, folders, ray, say, until)
+        except BaseException:
+            if not keeps_head:
+                _end(load(folders) or state, folders)
+            raise
+    return state
+
+
+def memory_with(state: ClusterState) -> float:
+    """Free memory in GiB if this cluster were not there: what it may take when it is changed in place."""
+    own = 0
+    for process in processes.members(state.identities, state.session):
+        try:
+            own += process.memory_info().rss - process.memory_info().shared
+        except psutil.NoSuchProcess:
+            continue
+    return float(psutil.virtual_memory().available + own) / 2**30
+
+
+def stop(stack: str, say: Say) -> bool:
+    """End the cluster and remove every file of it, the storage included. False where there was none.
+
+    Raises:
+        LocalError: the stack belongs to another checkout, or a process outlives being killed.
+    """
+    folders = Folders.of(stack)
+    with locked(folders):
+        state = load(folders)
+        if state is None:
+            shutil.rmtree(folders.root, ignore_errors=True)
+            return False
+        say(f"ending the {len(state.nodes)} Ray nodes of stack {stack}")
+        _end(state, folders)
+        shutil.rmtree(folders.root)
+    for parent in (folders.root.parent, folders.root.parent.parent):
+        if parent.exists() and not any(parent.iterdir()):
+            parent.rmdir()
+    return True
+
+
+def ray_binary() -> Path:
+    """The `ray` command: beside this interpreter, else on PATH.
+
+    Raises:
+        LocalError: there is none.
+    """
+    beside = Path(sys.executable).parent / "ray"
+    found = str(beside) if beside.exists() else shutil.which("ray")
+    if not found:
+        raise LocalError(
+            "Ray is not installed",
+            wanted=f"the `ray` command in {beside.parent} or on PATH",
+            found="none",
+            next_step="`make setup` installs it, or `uv sync --extra infra --extra workloads`",
+        )
+    return Path(found)
+
+
+def _start_head(spec: ClusterSpec, folders: Folders, ray: Path, session: str, say: Say, until: float) -> ClusterState:
+    require_memory(spec)
+    require_free(spec.dashboard_port, "tpu-ray:platform.dashboard_port")
+    require_free(spec.http_port, "tpu-ray:platform.http_port")
+    shutil.rmtree(folders.ray_temp, ignore_errors=True)
+    for folder in (folders.root, folders.logs, folders.storage, folders.ray_temp):
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folders.applications_file.unlink(missing_ok=True)
+    write_atomically(folders.token_file, secrets.token_hex(32))
+    address = loopback(folders.digest, 0)
+    gcs, client, agent = pick(3, (spec.http_port, spec.dashboard_port))
+    state = ClusterState(str(project_folder()), session, spec, f"{address}:{gcs}", ())
+    save(folders, state)
+    say(f"starting Ray's head; the dashboard will be at {state.dashboard}")
+    command = head_command(ray, folders, spec.dashboard_port, NodePorts(agent, gcs, client), address)
+    try:
+        state = _launch(state, folders, command, HEAD, address, ray, None)
+        dashboard = Dashboard(state.dashboard, folders)
+        _wait(state, folders, until, "Ray's dashboard answers", say, dashboard.answers, (HEAD,))
+    except BaseException:
+        _end(load(folders) or state, folders)
+        raise
+    return state
+
+
+def _start_hosts(state: ClusterState, folders: Folders, ray: Path, say: Say, until: float) -> ClusterState:
+    """Start every wanted host that does not run, all at once, and wait until Ray counts them."""
+    missing = set(state.dead_roles())
+    wanted = [host for host in state.spec.hosts if host.role in missing]
+    state = replace(state, nodes=tuple(node for node in state.nodes if node.role not in missing))
+    save(folders, state)
+    if wanted:
+        say(f"starting {len(wanted)} hosts of {len({host.slice_name for host in wanted})} emulated slices")
+    ports = pick(len(wanted), (state.spec.http_port, state.spec.dashboard_port))
+    free = _free_places(state)
+    for host, port in zip(wanted, ports, strict=True):
+        address = loopback(folders.digest, next(free))
+        command = host_command(ray, folders, host, NodePorts(port), address, state.gcs_address)
+        state = _launch(state, folders, command, host.role, address, ray, host)
+    addresses = {node.address for node in state.nodes}
+    dashboard = Dashboard(state.dashboard, folders)
+
+    def all_there() -> bool:
+        return addresses <= alive_addresses(dashboard)
+
+    roles = tuple(host.role for host in wanted)
+    _wait(state, folders, until, f"Ray counts {len(addresses)} nodes", say, all_there, roles)
+    return state
+
+
+def _free_places(state: ClusterState) -> Iterator[int]:
+    taken = {node.address for node in state.nodes}
+    digest = Folders.of(state.spec.stack).digest
+    return (place for place in range(1, 254 * 4) if loopback(digest, place) not in taken)
+
+
+def alive_addresses(dashboard: Dashboard) -> set[str]:
+    """Addresses of the nodes that Ray counts as alive."""
+    answer = dashboard.get("/nodes?view=summary")
+    return {str(node["ip"]) for node in answer["data"]["summary"] if node.get("raylet", {}).get("state") == "ALIVE"}
+
+
+def _without_unwanted(state: ClusterState, folders: Folders, say: Say) -> ClusterState:
+    wanted = {HEAD, *(host.role for host in state.spec.hosts)}
+    gone = tuple(node for node in state.nodes if node.role not in wanted)
+    if gone:
+        say(f"ending {len(gone)} hosts that the stack no longer has")
+        # The session's marker belongs to all nodes: only these nodes' own trees are ended.
+        _require_ended(processes.end([node.identity for node in gone], session="-"))
+    return replace(state, nodes=tuple(node for node in state.nodes if node.role in wanted))
+
+
+def _launch(
+    state: ClusterState,
+    folders: Folders,
+    command: list[str],
+    role: str,
+    address: str,
+    ray: Path,
+    host: EmulatedHost | None,
+) -> ClusterState:
+    """Start one node in a session of its own and write it down at once."""
+    environment = node_environment(os.environ, folders, state.session, ray.parent, host)
+    with (folders.logs / f"{role}.log").open("wb") as log:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            cwd=project_folder(),
+            env=environment,
+        )
+    # The node outlives this command on purpose: nobody will wait for it, and that deserves no warning.
+    process.returncode = 0
+    node = Node(role, processes.identify(process.pid), address)
+    state = replace(state, nodes=(*state.nodes, node))
+    save(folders, state)
+    return state
+
+
+def _wait(
+    state: ClusterState,
+    folders: Folders,
+    until: float,
+    what: str,
+    say: Say,
+    done: Callable[[], bool],
+    roles: tuple[str, ...],
+) -> None:
+    """Poll until `done`, with a line every few seconds; end early when one of the `roles` died."""
+    began = last = time.monotonic()
+    while not done():
+        now = time.monotonic()
+        dead = [role for role in state.dead_roles() if role in roles]
+        if dead or now > until:
+            raise LocalError(
+                f"{dead[0]} of stack {state.spec.stack} ended while it started" if dead else "the cluster is too slow",
+                wanted=what,
+                found=tail(folders.logs / f"{(dead or list(roles) or [HEAD])[0]}.log"),
+                next_step=f"the whole log was in {folders.logs}; another `up` starts it again",
+            )
+        if now - last > 5:
+            last = now
+            say(f"waiting until {what} ({now - began:.0f} s)")
+        time.sleep(0.25)
+
+
+def tail(path: Path, lines: int = 12) -> str:
+    """The end of a log, for an error."""
+    try:
+        text = path.read_text(errors="replace").splitlines()
+    except FileNotFoundError:
+        return f"no log {path}"
+    return "\n    ".join(["end of " + path.name + ":", *text[-lines:]])
+
+
+def _end(state: ClusterState, folders: Folders) -> None:
+    """End all processes and remove what only a running cluster needs; the storage folder and the logs stay."""
+    _require_ended(processes.end(state.identities, state.session))
+    shutil.rmtree(folders.ray_temp, ignore_errors=True)
+    save(folders, replace(state, nodes=()))
+
+
+def _require_ended(left: list[int]) -> None:
+    if left:
+        raise LocalError(
+            "processes of the cluster could not be ended",
+            wanted="no process left",
+            found=f"process {', '.join(map(str, left))}",
+            next_step="they may hang in the kernel; look at them with `ps`, then try again",
+        )

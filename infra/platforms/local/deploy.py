@@ -1,0 +1,143 @@
+"""The resources of a `local` stack, declared inside a running Pulumi program."""
+
+import json
+from collections.abc import Callable, Mapping
+
+import pulumi
+
+from infra.plan.workloads import job_entrypoint, serve_application
+from infra.platforms.local.cluster_resource import LocalCluster
+from infra.platforms.local.folders import Folders
+from infra.platforms.local.job_resource import JobFinished, JobRun
+from infra.platforms.local.readiness import Expected
+from infra.platforms.local.ready_resource import Ready
+from infra.platforms.local.serve_resource import ServeApp
+from infra.platforms.local.spec import ClusterSpec
+from infra.stack import StackSpec
+from workloads.spec import JobLaunch, ServiceLaunch, ServiceSpec
+
+Application = Callable[[ServiceLaunch], Mapping[str, object]]
+JOB = "job:"
+
+
+def deploy(
+    stack_name: str,
+    stack: StackSpec,
+    application_of: Application = serve_application,
+    entrypoint_of: Callable[[JobLaunch], str] = job_entrypoint,
+) -> None:
+    """Declare everything and export `endpoints`, `dashboard`, `jobs` and `curl`."""
+    spec = ClusterSpec.of(stack_name, stack)
+    folders = Folders.of(stack_name)
+    cluster = LocalCluster("cluster", spec)
+    launches = {
+        job.name: JobLaunch(job=job, slice=stack.pool(job.pool).slice, storage=str(folders.storage))
+        for job in stack.jobs
+    }
+    runs = {
+        name: JobRun(
+            name,
+            stack=stack_name,
+            run_name=launch.run_name,
+            entrypoint=entrypoint_of(launch),
+            export_dir=launch.export_dir,
+            session=cluster.session,
+            hands_over_slice=_is_full(stack, launch.job.pool),
+        )
+        for name, launch in launches.items()
+    }
+    waited_for = [s.model.removeprefix(JOB) for s in stack.services if s.model.startswith(JOB)]
+    finished = {
+        name: JobFinished(
+            name,
+            stack=stack_name,
+            run_name=runs[name].run_name,
+            export_dir=launches[name].export_dir,
+            timeout_s=launches[name].job.timeout_s,
+            hands_over_slice=_is_full(stack, launches[name].job.pool),
+        )
+        for name in dict.fromkeys(waited_for)
+    }
+    endpoints: dict[str, pulumi.Output[str]] = {}
+    for service in stack.services:
+        application = _application(service, stack, launches, finished, application_of)
+        # The session of the service's own entry: so Ready follows it, also where only the application is made anew.
+        app = ServeApp(
+            service.name,
+            stack=stack_name,
+            application=application,
+            session=cluster.session,
+            hands_over_slice=service.model.startswith(JOB) and _is_full(stack, service.pool),
+        )
+        ready = Ready(
+            service.name,
+            stack=stack_name,
+            expected=_expected(service, stack),
+            application=application,
+            session=cluster.session,
+            opts=pulumi.ResourceOptions(depends_on=[app]),
+        )
+        endpoints[service.name] = ready.url.apply(lambda url: f"{url}/v1")
+    pulumi.export("endpoints", endpoints)
+    pulumi.export("dashboard", f"http://127.0.0.1:{spec.dashboard_port}")
+    pulumi.export(
+        "jobs", {name: {"run": launch.run_name, "export": launch.export_dir} for name, launch in launches.items()}
+    )
+    chat = next(iter(stack.services), None)
+    pulumi.export("curl", endpoints[chat.name].apply(_curl(chat)) if chat else "")
+
+
+def _application(
+    service: ServiceSpec,
+    stack: StackSpec,
+    launches: Mapping[str, JobLaunch],
+    finished: Mapping[str, JobFinished],
+    application_of: Application,
+) -> pulumi.Input[str]:
+    """The service's Serve application as JSON; for a `job:` model known once the job's model is there."""
+    shape = stack.pool(service.pool).slice
+    if not service.model.startswith(JOB):
+        launch = ServiceLaunch(service=service, slice=shape, model=service.model, model_name=model_name(service.model))
+        return json.dumps(application_of(launch), sort_keys=True)
+    job = service.model.removeprefix(JOB)
+    export_dir = launches[job].export_dir
+
+    def trained(step: str) -> str:
+        launch = ServiceLaunch(
+            service=service, slice=shape, model=export_dir, model_name=model_name(service.model), model_version=step
+        )
+        return json.dumps(application_of(launch), sort_keys=True)
+
+    # The job's end decides: its step is an output, and a new run has a new folder.
+    return finished[job].step.apply(trained)
+
+
+def model_name(model: str) -> str:
+    """What clients call a model: the last word of `package:x`, `job:x` or a path."""
+    name = model.rpartition(":")[2].rstrip("/").rpartition("/")[2]
+    return name.removesuffix(".gguf") or model
+
+
+def _expected(service: ServiceSpec, stack: StackSpec) -> Expected:
+    shape, count = stack.pool(service.pool).slice, service.replicas
+    slices = (
+        f"{count} free {shape.generation} {shape.topology} slice{'s' if count > 1 else ''} of pool `{service.pool}`"
+    )
+    return Expected(service.name, slices, shape.ray_head_resource, float(service.ready_timeout_s))
+
+
+def _is_full(stack: StackSpec, pool: str) -> bool:
+    """Whether the pool's services and jobs together want more slices than it has: then one leaves before the next."""
+    replicas = sum(service.replicas for service in stack.services if service.pool == pool)
+    runs = sum(1 for job in stack.jobs if job.pool == pool)
+    return replicas + runs > stack.pool(pool).slices.max
+
+
+def _curl(service: ServiceSpec) -> Callable[[str], str]:
+    body = {
+        "model": model_name(service.model),
+        "messages": [{"role": "user", "content": "What is the capital of France?"}],
+        "temperature": 0,
+        "max_tokens": 32,
+    }
+    return lambda url: f"curl -s {url}/chat/completions -H 'content-type: application/json' -d '{json.dumps(body)}'"

@@ -1,0 +1,53 @@
+"""What the dynamic resources share: reading properties, telling progress, and errors without a traceback."""
+
+import functools
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
+from typing import Any, ParamSpec, TypeVar
+
+from pulumi.runtime import rpc
+
+from infra.platforms.local.errors import LocalError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def text(props: Mapping[str, Any], key: str) -> str | None:
+    """A property that is known text; None where it is missing or not known before `up`."""
+    value = props.get(key)
+    return value if isinstance(value, str) and value != rpc.UNKNOWN else None
+
+
+def differs(olds: Mapping[str, Any], news: Mapping[str, Any], *keys: str) -> bool:
+    """Whether any of these texts is new, or not known before `up`."""
+    return any(text(news, key) is None or text(olds, key) != text(news, key) for key in keys)
+
+
+def say(line: str) -> None:
+    """A line of progress. The engine shows what a provider writes to its error stream."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def reports_plainly(method: Callable[P, R]) -> Callable[P, R]:
+    """Let a LocalError of a provider's method reach the user as its own text.
+
+    Pulumi's dynamic provider process answers with `traceback.format_exc()` of its main module. Only there, and only for
+    a LocalError, the text is shortened to the error's own.
+    """
+
+    @functools.wraps(method)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        main = sys.modules.get("__main__")
+        if getattr(getattr(main, "__spec__", None), "name", "") == "pulumi.dynamic.__main__":
+            main.traceback = SimpleNamespace(format_exc=_format)  # type: ignore[union-attr]
+        return method(*args, **kwargs)
+
+    return wrapped
+
+
+def _format() -> str:
+    error = sys.exc_info()[1]
+    return str(error) if isinstance(error, LocalError) else traceback.format_exc()

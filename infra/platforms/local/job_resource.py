@@ -1,0 +1,132 @@
+"""Pulumi resources of a job's run, and of its end where a service waits for it."""
+
+from typing import Any
+
+import pulumi
+from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, ResourceProvider, UpdateResult
+
+from infra.platforms.local import jobs
+from infra.platforms.local.dynamic import differs, reports_plainly, say
+
+
+class JobRunProvider(ResourceProvider):
+    """A run starts once. It is replaced only when its name (`<job>-<run>`) changes.
+
+    Another entrypoint under the same name is shown and waits for the next run. In a new life of the cluster the same
+    run is submitted again and goes on from its checkpoint, unless its model is already there.
+    """
+
+    serialize_as_secret_always = False
+
+    @reports_plainly
+    def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> DiffResult:
+        if differs(olds, news, "run_name"):
+            first = bool(news.get("hands_over_slice"))
+            return DiffResult(changes=True, replaces=["run_name"], delete_before_replace=first)
+        if differs(olds, news, "entrypoint"):
+            say(f"run {news['run_name']} keeps its settings: the change applies to the next run, when `run:` changes")
+        lost = differs(olds, news, "session") and jobs.exported(olds["export_dir"]) is None
+        return DiffResult(changes=lost)
+
+    @reports_plainly
+    def create(self, props: dict[str, Any]) -> CreateResult:
+        jobs.submit(props["stack"], props["run_name"], props["entrypoint"])
+        return CreateResult(props["run_name"], props)
+
+    @reports_plainly
+    def update(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> UpdateResult:
+        jobs.submit(news["stack"], news["run_name"], olds["entrypoint"])
+        return UpdateResult({**news, "entrypoint": olds["entrypoint"]})
+
+    @reports_plainly
+    def delete(self, _id: str, props: dict[str, Any]) -> None:
+        jobs.end(props["stack"], props["run_name"])
+
+
+class JobFinishedProvider(ResourceProvider):
+    """Waits until a run's model is exported; `step` is its checkpoint's."""
+
+    serialize_as_secret_always = False
+
+    @reports_plainly
+    def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> DiffResult:
+        changes = differs(olds, news, "run_name", "export_dir") or jobs.exported(olds["export_dir"]) is None
+        hands_over = bool(news.get("hands_over_slice")) and differs(olds, news, "run_name")
+        return DiffResult(
+            changes=changes, replaces=["run_name"] if hands_over else [], delete_before_replace=hands_over
+        )
+
+    @reports_plainly
+    def create(self, props: dict[str, Any]) -> CreateResult:
+        return CreateResult(props["run_name"], _finished(props))
+
+    @reports_plainly
+    def update(self, _id: str, _olds: dict[str, Any], news: dict[str, Any]) -> UpdateResult:
+        return UpdateResult(_finished(news))
+
+    @reports_plainly
+    def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
+        gone = jobs.exported(props["export_dir"]) is None
+        return ReadResult("", {}) if gone else ReadResult(id_, props)
+
+
+def _finished(props: dict[str, Any]) -> dict[str, Any]:
+    export = jobs.wait_for_export(
+        props["stack"], props["run_name"], props["export_dir"], float(props["timeout_s"]), say
+    )
+    return {**props, "step": str(export["step"])}
+
+
+class JobRun(Resource, module="local", name="JobRun"):
+    """One run of a job, submitted to the stack's Ray."""
+
+    run_name: pulumi.Output[str]
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        stack: str,
+        run_name: str,
+        entrypoint: str,
+        export_dir: str,
+        session: pulumi.Input[str],
+        hands_over_slice: bool,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        props = {
+            "stack": stack,
+            "run_name": run_name,
+            "entrypoint": entrypoint,
+            "export_dir": export_dir,
+            "session": session,
+            "hands_over_slice": hands_over_slice,
+        }
+        super().__init__(JobRunProvider(), name, props, opts)
+
+
+class JobFinished(Resource, module="local", name="JobFinished"):
+    """The end of a run that a service waits for."""
+
+    step: pulumi.Output[str]
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        stack: str,
+        run_name: pulumi.Input[str],
+        export_dir: str,
+        timeout_s: int,
+        hands_over_slice: bool,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        props = {
+            "stack": stack,
+            "run_name": run_name,
+            "export_dir": export_dir,
+            "timeout_s": timeout_s,
+            "hands_over_slice": hands_over_slice,
+            "step": None,
+        }
+        super().__init__(JobFinishedProvider(), name, props, opts)

@@ -1,0 +1,121 @@
+"""Runs of jobs, through Ray's Jobs API. The submission id is the run's name."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from infra.platforms.local.applications import running
+from infra.platforms.local.cluster import status as cluster_status
+from infra.platforms.local.errors import LocalError
+from infra.platforms.local.folders import Folders
+
+OVER = ("SUCCEEDED", "FAILED", "STOPPED")
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Run:
+    """State of one run: PENDING, RUNNING, SUCCEEDED, FAILED or STOPPED, with Ray's message."""
+
+    name: str
+    state: str
+    message: str
+
+
+def find(stack: str, run_name: str) -> Run | None:
+    """The run of that name, None where this life of the cluster knows none."""
+    _, dashboard = running(stack)
+    answer = dashboard.found(f"/api/jobs/{run_name}")
+    return Run(run_name, str(answer["status"]), str(answer.get("message") or "")) if answer else None
+
+
+def submit(stack: str, run_name: str, entrypoint: str) -> None:
+    """Start a run; does not wait for it. A run of that name that is there already is left as it is."""
+    if find(stack, run_name) is None:
+        _, dashboard = running(stack)
+        dashboard.post("/api/jobs/", {"entrypoint": entrypoint, "submission_id": run_name})
+
+
+def end(stack: str, run_name: str, timeout_s: float = 60) -> None:
+    """Stop a run that is still going and wait for its end; nothing happens where it or the cluster is gone."""
+    if not cluster_status(stack).alive:
+        return
+    _, dashboard = running(stack)
+    until = time.monotonic() + timeout_s
+    asked = False
+    while (run := find(stack, run_name)) is not None and run.state not in OVER:
+        if not asked:
+            dashboard.post(f"/api/jobs/{run_name}/stop")
+            asked = True
+        if time.monotonic() > until:
+            raise LocalError(
+                f"run {run_name} does not end",
+                wanted=f"it stopped within {timeout_s:.0f} s",
+                found=run.state,
+                next_step=f"look at its log in {dashboard.url}/#/jobs/{run_name}",
+            )
+        time.sleep(0.5)
+
+
+def logs(stack: str, run_name: str, lines: int = 15) -> str:
+    """The end of a run's output."""
+    _, dashboard = running(stack)
+    text = str(dashboard.get(f"/api/jobs/{run_name}/logs").get("logs", ""))
+    return "\n    ".join(text.splitlines()[-lines:])
+
+
+def exported(export_dir: str) -> dict[str, Any] | None:
+    """The content of export.json, None while the export is not complete."""
+    try:
+        content = json.loads((Path(export_dir) / "export.json").read_text())
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return None
+    return content if isinstance(content, dict) and "step" in content else None
+
+
+def wait_for_export(stack: str, run_name: str, export_dir: str, timeout_s: float, say: Say) -> dict[str, Any]:
+    """Wait until the run has succeeded and its export is complete; the content of export.json.
+
+    Raises:
+        LocalError: the run failed, was stopped, exported nothing, or is not over in time.
+    """
+    began = last = time.monotonic()
+    while True:
+        # Looked at before the run's state: a run that is over writes nothing more.
+        run, export = find(stack, run_name), exported(export_dir)
+        if export is not None and (run is None or run.state == "SUCCEEDED"):
+            return export
+        now = time.monotonic()
+        if run is None or run.state in OVER or now - began > timeout_s:
+            raise _unfinished(stack, run_name, export_dir, run, now - began)
+        if now - last > 10:
+            last = now
+            say(f"run {run_name} is {run.state} ({now - began:.0f} s): {_last_line(logs(stack, run_name, 1))}")
+        time.sleep(0.5)
+
+
+def _unfinished(stack: str, run_name: str, export_dir: str, run: Run | None, waited_s: float) -> LocalError:
+    wanted = f"the run succeeded, with its model in {export_dir}"
+    change = "then change the job's `run:` in `tpu-ray:jobs`, which starts it again"
+    if run is None:
+        return LocalError(f"run {run_name} is not known to Ray", wanted=wanted, found="no such run", next_step="`up`")
+    end_of_log = f"{run.state} {run.message}\n    end of its log:\n    {logs(stack, run_name)}"
+    if run.state == "SUCCEEDED":
+        return LocalError(f"run {run_name} left no model", wanted=wanted, found=end_of_log, next_step=change)
+    if run.state in OVER:
+        next_step = f"look for the cause in `{Folders.of(stack).logs}` and the log above, {change}"
+        return LocalError(f"run {run_name} did not succeed", wanted=wanted, found=end_of_log, next_step=next_step)
+    return LocalError(
+        f"run {run_name} is not over after {waited_s:.0f} s",
+        wanted=wanted,
+        found=end_of_log,
+        next_step="the run goes on; another `up` waits again, or raise the job's `timeout_s`",
+    )
+
+
+def _last_line(text: str) -> str:
+    lines = text.strip().splitlines()
+    return lines[-1].strip() if lines else ""

@@ -1,0 +1,69 @@
+"""Ports: those of the stack file must be free, the others are picked."""
+
+import socket
+from collections.abc import Iterable
+
+import psutil
+
+from infra.platforms.local.errors import LocalError
+
+
+def is_free(port: int, address: str = "127.0.0.1") -> bool:
+    """Whether a listener could be opened there now."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as trial:
+        # Without this a port whose last connection ended a minute ago would count as taken.
+        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            trial.bind((address, port))
+            trial.listen(1)
+        except OSError:
+            return False
+    return True
+
+
+def pick(count: int, avoid: Iterable[int] = ()) -> list[int]:
+    """`count` different ports that are free on every address now, none of `avoid`."""
+    taken = set(avoid)
+    found: list[int] = []
+    opened: list[socket.socket] = []
+    try:
+        while len(found) < count:
+            trial = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+            opened.append(trial)
+            trial.bind(("0.0.0.0", 0))
+            port = int(trial.getsockname()[1])
+            if port not in taken:
+                found.append(port)
+    finally:
+        for trial in opened:
+            trial.close()
+    return found
+
+
+def require_free(port: int, key: str) -> None:
+    """Refuse a port of the stack file that something else listens on.
+
+    Raises:
+        LocalError: it names the key, the process that has the port where it can be seen, and a free port.
+    """
+    if is_free(port):
+        return
+    near = next((other for other in range(port + 1, min(port + 200, 65536)) if is_free(other)), None)
+    raise LocalError(
+        f"port {port} is taken",
+        key=key,
+        wanted=f"port {port} free on 127.0.0.1",
+        found=_listener(port),
+        next_step=f"end that process, or set `{key}` to a free port" + (f" such as {near}" if near else ""),
+    )
+
+
+def _listener(port: int) -> str:
+    try:
+        for entry in psutil.net_connections("tcp"):
+            if entry.status == psutil.CONN_LISTEN and entry.laddr and entry.laddr.port == port and entry.pid:
+                process = psutil.Process(entry.pid)
+                return f"`{' '.join(process.cmdline())[:80] or process.name()}` (process {entry.pid}) listens there"
+    except psutil.Error:
+        pass
+    return "another user's process listens there"

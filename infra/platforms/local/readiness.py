@@ -1,0 +1,166 @@
+"""Whether a service answers, and if it does not, the deepest reason that Serve knows."""
+
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from infra.platforms.local.applications import applications, delete_application, running
+from infra.platforms.local.errors import LocalError
+from infra.platforms.local.folders import Folders
+
+FAILED = ("DEPLOY_FAILED",)
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The service that is waited for, and the slice that a replica of it takes, in words."""
+
+    name: str
+    slices: str
+    ray_head_resource: str
+    timeout_s: float
+
+
+def service_url(http_port: int, name: str) -> str:
+    return f"http://127.0.0.1:{http_port}/{name}"
+
+
+def answers(url: str, timeout_s: float = 5) -> bool:
+    """Whether GET `<url>/health` is 200."""
+    try:
+        with httpx.Client(trust_env=False, timeout=timeout_s) as client:
+            return client.get(f"{url}/health").status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
+def wait_until_ready(stack: str, service: Expected, say: Say) -> str:
+    """Wait until the service answers; its URL.
+
+    Where it fails for good and no replica of it runs, the application is taken away again, so that it holds no slice
+    and the next `up` tries anew.
+
+    Raises:
+        LocalError: Serve gave up (its deepest reason is quoted), or the deadline passed.
+    """
+    state, _ = running(stack)
+    url = service_url(state.spec.http_port, service.name)
+    began = last = time.monotonic()
+    while True:
+        application = applications(stack).get(service.name)
+        condition = str(application["status"]) if application else "NOT_STARTED"
+        if condition == "RUNNING" and answers(url):
+            return url
+        waited_s = time.monotonic() - began
+        if condition in FAILED or waited_s > service.timeout_s:
+            error = _failure(stack, service, application, condition, waited_s)
+            if not _has_running_replica(application):
+                delete_application(stack, service.name)
+            raise error
+        if time.monotonic() - last > 10:
+            last = time.monotonic()
+            say(f"service {service.name} is {condition} ({waited_s:.0f} s): {_newest_message(application)}")
+        time.sleep(0.5)
+
+
+def _failure(
+    stack: str, service: Expected, application: Mapping[str, Any] | None, condition: str, waited_s: float
+) -> LocalError:
+    reason = deepest_reason(application)
+    logs = " ".join(sorted(set(_log_files(application))))
+    where = f"\n    log of the replica: {Folders.of(stack).ray_temp}/*/session_latest/logs/{logs}" if logs else ""
+    found = f"{condition}: {reason}{where}\n    slices: {slices_now(stack, service.ray_head_resource)}"
+    wanted = f"GET /{service.name}/health is 200, on {service.slices}"
+    if condition in FAILED:
+        next_step = "correct what the reason names in `tpu-ray:services` (or in the code), then `up` again"
+        return LocalError(
+            f"service {service.name} failed", wanted=wanted, found=found, next_step=next_step, key="tpu-ray:services"
+        )
+    return LocalError(
+        f"service {service.name} does not answer after {waited_s:.0f} s",
+        key="tpu-ray:services",
+        wanted=wanted,
+        found=found,
+        next_step="free or add a slice of its pool in `tpu-ray:pools`, or raise the service's `ready_timeout_s`",
+    )
+
+
+def deepest_reason(application: Mapping[str, Any] | None) -> str:
+    """The cause behind Serve's messages: the innermost error of the deepest one, else the deepest message."""
+    if application is None:
+        return "Serve does not know the application"
+    messages = list(_messages(application))
+    for message in messages:
+        cause = cause_of(message)
+        if cause:
+            return cause
+    return next((message.strip() for message in messages if message.strip()), "Serve gave no reason")
+
+
+ERROR = re.compile(r"^(?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception|Unavailable|Timeout|Exit|Interrupt)\b.*$")
+
+
+def cause_of(message: str) -> str:
+    """The error that a traceback ends with, all its lines; empty where the text holds no traceback.
+
+    Ray wraps the replica's own error in its own (`RayTaskError(ValueError): ...`) and appends advice after it.
+    """
+    lines = message.splitlines()
+    if not any("Traceback (most recent call last)" in line for line in lines):
+        return ""
+    starts = [index for index, line in enumerate(lines) if ERROR.match(line)]
+    if not starts:
+        return ""
+    taken = [lines[starts[-1]]]
+    for line in lines[starts[-1] + 1 :]:
+        if not line.strip() or re.match(r"^(Retrying|See |\(|The above|During handling|\[)", line.strip()):
+            break
+        taken.append(line.rstrip())
+    return "\n    ".join(taken)
+
+
+def _messages(application: Mapping[str, Any]) -> Iterator[str]:
+    """Every message, the deepest first: replicas', deployments', the application's."""
+    deployments = application.get("deployments", {}).values()
+    for deployment in deployments:
+        for replica in deployment.get("replicas", []):
+            yield str(replica.get("message") or "")
+    for deployment in deployments:
+        yield str(deployment.get("message") or "")
+    yield str(application.get("message") or "")
+
+
+def _newest_message(application: Mapping[str, Any] | None) -> str:
+    text = deepest_reason(application).splitlines()
+    return text[0][:200] if text else ""
+
+
+def _log_files(application: Mapping[str, Any] | None) -> Iterator[str]:
+    for deployment in (application or {}).get("deployments", {}).values():
+        for replica in deployment.get("replicas", []):
+            if replica.get("log_file_path"):
+                yield str(replica["log_file_path"]).lstrip("/")
+
+
+def _has_running_replica(application: Mapping[str, Any] | None) -> bool:
+    return any(
+        replica.get("state") == "RUNNING"
+        for deployment in (application or {}).get("deployments", {}).values()
+        for replica in deployment.get("replicas", [])
+    )
+
+
+def slices_now(stack: str, ray_head_resource: str) -> str:
+    """How many slices of that shape the cluster has and how many are taken, in words."""
+    try:
+        _, dashboard = running(stack)
+        status = dashboard.get("/api/cluster_status")["data"]["clusterStatus"]
+        used, total = status["loadMetricsReport"]["usage"].get(ray_head_resource, (0, 0))
+    except (LocalError, KeyError, TypeError):
+        return "unknown"
+    return f"{total:g} of this shape, {used:g} of them taken"
