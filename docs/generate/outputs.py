@@ -1,7 +1,7 @@
 """Run the README's commands and put what they really print into its marked blocks.
 
-A block stands between `<!-- output: COMMAND -->` and `<!-- /output -->`. Commands run in the order of the page, from the
-checkout's root, in one shell session's environment; the first that fails ends the run and leaves the page as it was.
+A block stands between `<!-- output: COMMAND -->` and `<!-- /output -->`. Commands run in the order of the page, from
+the checkout's root, the first that fails ends the run and leaves the page as it was.
 
 Run: `python docs/generate/outputs.py README.md [--only TEXT]` (brings the local stack up: minutes).
 """

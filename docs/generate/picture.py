@@ -124,7 +124,8 @@ def draw(stack: StackSpec) -> str:
     deepest = 0
     for pool, width in zip(stack.pools, widths, strict=True):
         body.append(pool_boxes(pool, stack, x, top - 34, width))
-        takers = sum(entry.pool == pool.name for entry in (*stack.services, *stack.jobs))
+        users = [entry.pool for entry in stack.services] + [entry.pool for entry in stack.jobs]
+        takers = users.count(pool.name)
         deepest = max(deepest, top + 162 + 66 * takers)
         x += width + 40
     height = deepest + 16
