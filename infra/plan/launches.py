@@ -6,6 +6,12 @@ from workloads.spec import JobLaunch, JobSpec, ServiceLaunch, ServiceSpec
 JOB_MODEL = "job:"
 
 
+def model_name(model: str) -> str:
+    """What clients call a model: the last word of `package:x`, `job:x` or a path."""
+    name = model.rpartition(":")[2].rstrip("/").rpartition("/")[2]
+    return name.removesuffix(".gguf") or model
+
+
 def job_launch(stack: StackSpec, job: JobSpec, storage: str) -> JobLaunch:
     """The value of a job's run. `storage` is the folder or bucket that all hosts share."""
     return JobLaunch(job=job, slice=stack.pool(job.pool).slice, storage=storage)
@@ -14,7 +20,7 @@ def job_launch(stack: StackSpec, job: JobSpec, storage: str) -> JobLaunch:
 def service_launch(stack: StackSpec, service: ServiceSpec, storage: str, model_version: str = "") -> ServiceLaunch:
     """The value of a service's replicas. A `job:` model is where that job's run puts its export below `storage`.
 
-    `model_version` is the exported step of a `job:` model; clients name the model by the service's name.
+    `model_version` is the exported step of a `job:` model.
     """
     model = service.model
     if model.startswith(JOB_MODEL):
@@ -23,6 +29,6 @@ def service_launch(stack: StackSpec, service: ServiceSpec, storage: str, model_v
         service=service,
         slice=stack.pool(service.pool).slice,
         model=model,
-        model_name=service.name,
+        model_name=model_name(service.model),
         model_version=model_version,
     )
