@@ -72,11 +72,16 @@ def failure(resource: str, text: str) -> Failure:
 
 
 class Watch:
-    """Follows one operation. `event` is the Automation API's `on_event`; `say` gets a line for each change."""
+    """Follows one operation. `event` is the Automation API's `on_event`; `say` gets a line for each step.
 
-    def __init__(self, say: Callable[[str], None], quiet_ops: frozenset[str] = frozenset({"same", "refresh"})) -> None:
+    `steps` is not set for a preview, whose steps take no time: they are in `planned`. A refresh is told only where it
+    is the operation itself (`looks`), not where it is part of another.
+    """
+
+    def __init__(self, say: Callable[[str], None], steps: bool = True, looks: bool = False) -> None:
         self._say = say
-        self._quiet = quiet_ops
+        self._steps = steps
+        self._quiet = {"same"} if looks else {"same", "refresh"}
         self._diagnostics: dict[str, list[str]] = {}
         self.running: dict[str, tuple[str, float]] = {}
         """URN to (what is being done, when it began on the monotonic clock)."""
@@ -103,7 +108,7 @@ class Watch:
         name = "" if "::pulumi:providers:" in urn else resource_name(urn)
         if name and word != "same":
             self.planned.append({"op": word, "resource": name, "urn": urn})
-        if not name or word in self._quiet:
+        if not name or not self._steps or word in self._quiet:
             return
         self.running[urn] = (f"{_DOING.get(word, word)} {name}", time.monotonic())
         self._say(f"{_DOING.get(word, word)} {name}")

@@ -48,6 +48,12 @@ def working_folder(project: Project, backend: Backend, stack: str) -> Path:
     return folder
 
 
+def working_file(project: Project, backend: Backend, stack: str) -> Path:
+    """The stack file that the engine reads; for tpu-ray's own backend the copy, made anew."""
+    folder = working_folder(project, backend, stack)
+    return project.stack_file(stack) if backend.own is None else folder / "stacks" / project.stack_file(stack).name
+
+
 def without_salt(stack_file: str) -> str:
     """A stack file's text without the `encryptionsalt` that plain `pulumi` may have written, maybe on another machine.
 

@@ -26,29 +26,37 @@ def setup_command() -> None:
 
 
 def env_command(
+    stack: Annotated[
+        str, typer.Option("--stack", "-s", help="Also TPU_RAY_STACK_FILE, for `pulumi --config-file`.")
+    ] = "",
     shell: Annotated[bool, typer.Option("--shell/--json", help="Lines for a POSIX shell, or one JSON object.")] = True,
 ) -> None:
     """Print the environment for plain `pulumi`: eval "$(.venv/bin/tpu-ray env)"."""
     import json
 
     from infra.automation.project import find_project
-    from infra.automation.workspace import process_environment
+    from infra.automation.workspace import process_environment, working_file
+    from infra.cli.stacks import project_with
     from infra.pulumi_cli import choose_backend, find_cli
 
+    project = project_with(stack) if stack else find_project()
     cli, refused = find_cli()
     if cli is None:
         typer.echo("there is no Pulumi CLI yet; run `tpu-ray setup`", err=True)
         for reason in refused:
             typer.echo(f"  {reason}", err=True)
         raise typer.Exit(1)
-    backend = choose_backend(find_project().root)
+    backend = choose_backend(project.root)
     environment = process_environment(cli, backend)
+    if stack:
+        environment["TPU_RAY_STACK_FILE"] = str(working_file(project, backend, stack))
     if not shell:
         typer.echo(json.dumps(environment, indent=2))
         return
     if backend.own is not None:
-        typer.echo("# Plain pulumi notes the salt of this machine's stack in the stack file (encryptionsalt).")
-        typer.echo("# It is of no use elsewhere: leave that line out of version control. tpu-ray never writes it.")
+        typer.echo("# Plain pulumi writes the stack file anew, with the salt of this machine's stack (encryptionsalt),")
+        typer.echo("# which is of no use elsewhere. With `env -s STACK` and `pulumi --config-file $TPU_RAY_STACK_FILE`")
+        typer.echo("# it writes to a copy. tpu-ray itself never writes to your file.")
         typer.echo("unset PULUMI_CONFIG_PASSPHRASE")
     for name, value in environment.items():
         typer.echo(f"export {name}={shlex.quote(value)}")

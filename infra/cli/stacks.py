@@ -51,8 +51,7 @@ def run(operation: "Operation", stack: str, as_json: bool, expect_no_changes: bo
     from infra.cli.progress import Progress
 
     progress = Progress()
-    quiet = frozenset({"same"}) if operation == "refresh" else frozenset({"same", "refresh"})
-    watch = Watch(progress.say, quiet)
+    watch = Watch(progress.say, steps=operation != "preview", looks=operation == "refresh")
     try:
         with progress.showing(watch):
             outcome = operate(project, stack, operation, progress.say, watch)

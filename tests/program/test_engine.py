@@ -10,7 +10,7 @@ from infra import program
 from infra.automation import workspace
 from infra.automation.operate import Operation, Outcome, operate
 from infra.automation.project import Project
-from infra.automation.workspace import process_environment
+from infra.automation.workspace import process_environment, working_file
 from infra.pulumi_cli import choose_backend, obtain_cli
 
 pytestmark = pytest.mark.slow
@@ -46,6 +46,11 @@ def test_up_then_plain_pulumi_sees_no_change(toy_project: Project) -> None:
     plain = pulumi(toy_project, "preview", "--expect-no-changes")
     assert plain.returncode == 0, plain.stdout + plain.stderr
     assert "2 unchanged" in plain.stdout
+    toy_project.stack_file("toy").write_bytes(before)
+    copy = working_file(toy_project, choose_backend(toy_project.root), "toy")
+    beside = pulumi(toy_project, "preview", "--expect-no-changes", "--config-file", str(copy))
+    assert beside.returncode == 0, beside.stdout + beside.stderr
+    assert toy_project.stack_file("toy").read_bytes() == before
     again = run(toy_project, "up")
     assert again.ok, again.failures
     assert again.changed == 0
@@ -107,8 +112,9 @@ def test_the_salt_of_another_machine_in_the_stack_file_does_not_matter(toy_proje
     file = toy_project.stack_file("toy")
     salt = "encryptionsalt: v1:bhoFvZ0x29U=:v1:i6JMnxx+2ijRJYdv:CVFqPG3LglhQnQQtOtioCgR1qlkIzQ==\n"
     file.write_text(file.read_text() + salt)
-    for operation in ("up", "preview", "refresh", "destroy"):
-        outcome = run(toy_project, operation)  # type: ignore[arg-type]
+    operations: tuple[Operation, ...] = ("up", "preview", "refresh", "destroy")
+    for operation in operations:
+        outcome = run(toy_project, operation)
         assert outcome.ok, outcome.failures
 
 

@@ -86,8 +86,8 @@ def worker_group(platform: GkePlatform, pool: PoolSpec, slices: int) -> Manifest
         "minReplicas": slices,
         "maxReplicas": slices,
         "numOfHosts": shape.hosts,
-        # KubeRay (getResourcesMap in 1.5 and 1.6) takes the outer quotes off, parses the JSON, adds the chips and writes
-        # it into the shell command of `ray start`: single quotes, because it would not unescape double ones.
+        # KubeRay (getResourcesMap in 1.5 and 1.6) takes the outer quotes off, parses the JSON, adds the chips and
+        # writes it into the shell command of `ray start`: single quotes, because it would not unescape double ones.
         "rayStartParams": {"resources": f"'{json.dumps({pool_resource(pool.name): POOL_UNITS})}'"},
         "template": {"spec": {"nodeSelector": slice_selector(shape), "containers": [container]}},
     }
