@@ -111,9 +111,6 @@ def stop(stack: str, say: Say) -> bool:
         say(f"ending the {len(state.nodes)} Ray nodes of stack {stack}")
         _end(state, folders)
         shutil.rmtree(folders.root)
-    for parent in (folders.root.parent, folders.root.parent.parent):
-        if parent.exists() and not any(parent.iterdir()):
-            parent.rmdir()
     return True
 
 
@@ -149,7 +146,7 @@ def _start_head(spec: ClusterSpec, folders: Folders, ray: Path, session: str, sa
     state = ClusterState(str(project_folder()), session, spec, f"{address}:{gcs}", ())
     save(folders, state)
     say(f"starting Ray's head; the dashboard will be at {state.dashboard}")
-    command = head_command(ray, folders, spec.dashboard_port, NodePorts(agent, gcs, client), address)
+    command = head_command(ray, folders, spec.dashboard_port, NodePorts(agent, gcs, client))
     try:
         state = _launch(state, folders, command, HEAD, address, ray, None)
         dashboard = Dashboard(state.dashboard, folders)
@@ -171,9 +168,9 @@ def _start_hosts(state: ClusterState, folders: Folders, ray: Path, say: Say, unt
     ports = pick(len(wanted), (state.spec.http_port, state.spec.dashboard_port))
     free = _free_places(state)
     for host, port in zip(wanted, ports, strict=True):
-        address = loopback(folders.digest, next(free))
-        command = host_command(ray, folders, host, NodePorts(port), address, state.gcs_address)
-        state = _launch(state, folders, command, host.role, address, ray, host)
+        place = next(free)
+        command = host_command(ray, folders, host, place, NodePorts(port), state.gcs_address)
+        state = _launch(state, folders, command, host.role, loopback(folders.digest, place), ray, host)
     addresses = {node.address for node in state.nodes}
     dashboard = Dashboard(state.dashboard, folders)
 

@@ -77,10 +77,10 @@ def node_environment(
     return kept | own
 
 
-def head_command(ray: Path, folders: Folders, dashboard_port: int, ports: NodePorts, address: str) -> list[str]:
+def head_command(ray: Path, folders: Folders, dashboard_port: int, ports: NodePorts) -> list[str]:
     """`ray start --head` for a node without a TPU. It stays in the foreground of its own session."""
     return [
-        *_common(ray, folders, HEAD, address, ports, HEAD_CPUS, HEAD_STORE_MIB),
+        *_common(ray, folders, 0, ports, HEAD_CPUS, HEAD_STORE_MIB),
         "--head",
         f"--port={ports.gcs}",
         f"--ray-client-server-port={ports.client}",
@@ -91,30 +91,27 @@ def head_command(ray: Path, folders: Folders, dashboard_port: int, ports: NodePo
 
 
 def host_command(
-    ray: Path, folders: Folders, host: EmulatedHost, ports: NodePorts, address: str, gcs_address: str
+    ray: Path, folders: Folders, host: EmulatedHost, place: int, ports: NodePorts, gcs_address: str
 ) -> list[str]:
-    """`ray start` for one emulated host."""
+    """`ray start` for one emulated host, which is node `place` of the cluster."""
     resources = {"TPU": host.slice.chips_per_host, f"pool:{host.pool}": POOL_UNITS}
     return [
-        *_common(ray, folders, host.role, address, ports, HOST_CPUS, HOST_STORE_MIB),
+        *_common(ray, folders, place, ports, HOST_CPUS, HOST_STORE_MIB),
         f"--address={gcs_address}",
         f"--resources={json.dumps(resources)}",
     ]
 
 
-def _common(
-    ray: Path, folders: Folders, role: str, address: str, ports: NodePorts, cpus: int, store_mib: int
-) -> list[str]:
-    # Each node has its own temp folder: several on one machine would overwrite each other's address file in it.
-    place = "h" if role == HEAD else role[-24:]
+def _common(ray: Path, folders: Folders, place: int, ports: NodePorts, cpus: int, store_mib: int) -> list[str]:
     return [
         str(ray),
         "start",
         "--block",
         "--disable-usage-stats",
         "--log-color=false",
-        f"--node-ip-address={address}",
-        f"--temp-dir={folders.ray_temp / place}",
+        f"--node-ip-address={loopback(folders.digest, place)}",
+        # Each node has its own temp folder: several on one machine would overwrite each other's address file in it.
+        f"--temp-dir={folders.ray_temp / str(place)}",
         f"--num-cpus={cpus}",
         f"--object-store-memory={store_mib * 2**20}",
         f"--dashboard-agent-listen-port={ports.agent_http}",

@@ -105,9 +105,9 @@ def locked(folders: Folders, timeout_s: float = 120) -> Iterator[None]:
     Raises:
         LocalError: another command held it for `timeout_s`.
     """
-    folders.lock_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     until = time.monotonic() + timeout_s
     while True:
+        folders.lock_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         handle = os.open(folders.lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         if _take(handle) and _still_there(handle, folders.lock_file):
             break
@@ -125,7 +125,16 @@ def locked(folders: Folders, timeout_s: float = 120) -> Iterator[None]:
     finally:
         if not folders.root.exists():
             folders.lock_file.unlink(missing_ok=True)
+            _remove_if_empty(folders.root.parent, folders.root.parent.parent)
         os.close(handle)
+
+
+def _remove_if_empty(*places: Path) -> None:
+    for place in places:
+        try:
+            place.rmdir()
+        except OSError:
+            return
 
 
 def _take(handle: int) -> bool:

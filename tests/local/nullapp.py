@@ -1,0 +1,31 @@
+"""A Serve application without a model, for tests of everything around it."""
+
+import os
+from typing import Any
+
+from fastapi import FastAPI
+from ray import serve
+
+api = FastAPI()
+
+
+@serve.deployment
+@serve.ingress(api)
+class Null:
+    def __init__(self, args: dict[str, Any]) -> None:
+        self._args = args
+        model = args["model"]
+        if model.startswith("/") and not os.path.exists(model):  # noqa: PTH110
+            raise FileNotFoundError(f"no model at {model}")
+
+    @api.get("/health")
+    def health(self) -> dict[str, bool]:
+        return {"ok": True}
+
+    @api.get("/v1/args")
+    def args(self) -> dict[str, Any]:
+        return {**self._args, "pid": os.getpid()}
+
+
+def build(args: dict[str, Any]) -> serve.Application:
+    return Null.bind(args)  # type: ignore[attr-defined, no-any-return]
