@@ -52,7 +52,7 @@ def host_environment(shape: Slice, name: str, worker_id: int) -> dict[str, str]:
 
 def start_cluster(pools: dict[str, Slice]) -> Cluster:
     """A head without TPU, and one slice for each pool."""
-    cluster = Cluster()  # type: ignore[no-untyped-call]
+    cluster = Cluster()
     cluster.add_node(num_cpus=4, include_dashboard=True)
     place = 2
     for pool, shape in pools.items():
