@@ -28,4 +28,6 @@ class Null:
 
 
 def build(args: dict[str, Any]) -> serve.Application:
-    return Null.bind(args)  # type: ignore[attr-defined, no-any-return]
+    pool = {f"pool:{args['service']['pool']}": 1}
+    placed = Null.options(ray_actor_options={"num_cpus": 0.5, "resources": pool})  # type: ignore[attr-defined]
+    return placed.bind(args)  # type: ignore[no-any-return]

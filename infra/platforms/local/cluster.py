@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -23,6 +23,9 @@ from infra.platforms.local.spec import ClusterSpec, EmulatedHost
 from infra.platforms.local.state import ClusterState, Node, load, locked, save, write_atomically
 
 START_TIMEOUT_S = 240.0
+METRICS = ("AUTOSCALER_METRIC_PORT", "DASHBOARD_METRIC_PORT")
+"""The head's ports that Ray has no option for; at their usual places they would collide with another Ray's."""
+
 Say = Callable[[str], None]
 
 
@@ -142,13 +145,15 @@ def _start_head(spec: ClusterSpec, folders: Folders, ray: Path, session: str, sa
     folders.applications_file.unlink(missing_ok=True)
     write_atomically(folders.token_file, secrets.token_hex(32))
     address = loopback(folders.digest, 0)
-    gcs, client, agent = pick(3, (spec.http_port, spec.dashboard_port))
+    gcs, client, agent, *metrics = pick(5, (spec.http_port, spec.dashboard_port))
     state = ClusterState(str(project_folder()), session, spec, f"{address}:{gcs}", ())
     save(folders, state)
     say(f"starting Ray's head; the dashboard will be at {state.dashboard}")
     command = head_command(ray, folders, spec.dashboard_port, NodePorts(agent, gcs, client))
     try:
-        state = _launch(state, folders, command, HEAD, address, ray, None)
+        state = _launch(
+            state, folders, command, HEAD, address, ray, None, dict(zip(METRICS, map(str, metrics), strict=True))
+        )
         dashboard = Dashboard(state.dashboard, folders)
         _wait(state, folders, until, "Ray's dashboard answers", say, dashboard.answers, (HEAD,))
     except BaseException:
@@ -190,8 +195,8 @@ def _free_places(state: ClusterState) -> Iterator[int]:
 
 def alive_addresses(dashboard: Dashboard) -> set[str]:
     """Addresses of the nodes that Ray counts as alive."""
-    answer = dashboard.get("/nodes?view=summary")
-    return {str(node["ip"]) for node in answer["data"]["summary"] if node.get("raylet", {}).get("state") == "ALIVE"}
+    answer = dashboard.get("/api/v0/nodes?limit=10000")
+    return {str(node["node_ip"]) for node in answer["data"]["result"]["result"] if node["state"] == "ALIVE"}
 
 
 def _without_unwanted(state: ClusterState, folders: Folders, say: Say) -> ClusterState:
@@ -212,9 +217,10 @@ def _launch(
     address: str,
     ray: Path,
     host: EmulatedHost | None,
+    extra: Mapping[str, str] | None = None,
 ) -> ClusterState:
     """Start one node in a session of its own and write it down at once."""
-    environment = node_environment(os.environ, folders, state.session, ray.parent, host)
+    environment = {**node_environment(os.environ, folders, state.session, ray.parent, host), **(extra or {})}
     with (folders.logs / f"{role}.log").open("wb") as log:
         process = subprocess.Popen(
             command,

@@ -62,6 +62,8 @@ def node_environment(
         "RAY_USAGE_STATS_ENABLED": "0",
         # Many nodes share one machine's memory: how full it is says nothing about one of them.
         "RAY_memory_monitor_refresh_ms": "0",
+        # Otherwise each driver makes every node start as many idle workers as it has CPUs.
+        "RAY_prestart_worker_first_driver": "0",
         "JAX_PLATFORMS": "cpu",
         MARKER: session,
     }

