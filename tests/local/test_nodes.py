@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from infra.platforms.local.folders import Folders
 from infra.platforms.local.nodes import NodePorts, head_command, host_command, loopback, node_environment
 from infra.platforms.local.spec import ClusterSpec, LocalPool
+from infra.stack import parse_stack, read_stack_file
 from workloads.spec import catalogue, resolve_slice
 
 FOLDERS = Folders("dev", Path("/state/local/dev"))
@@ -92,3 +93,9 @@ def test_a_pool_has_every_host_of_every_slice_once(shape: object, slices: int) -
 def test_a_cluster_survives_its_own_json() -> None:
     spec = ClusterSpec("dev", 8000, 8265, 16, (POOL,))
     assert ClusterSpec.from_json(spec.to_json()) == spec
+
+
+def test_a_stack_gives_the_same_cluster_as_its_recorded_json() -> None:
+    stack = parse_stack(read_stack_file(Path(__file__).parents[2] / "stacks" / "Pulumi.local.yaml"))
+    spec = ClusterSpec.of("local", stack)
+    assert ClusterSpec.from_json(spec.to_json()).to_json() == spec.to_json()

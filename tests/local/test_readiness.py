@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from infra.platforms.local.deploy import model_name
-from infra.platforms.local.readiness import cause_of, deepest_reason
+from infra.platforms.local.readiness import cause_of, deepest_reason, progress_of
 
 CONSTRUCTOR = """\
 The deployment failed to start 3 times in a row. This may be due to a problem with its constructor or initial health \
@@ -60,6 +60,12 @@ def test_without_a_traceback_the_deepest_message_is_the_reason() -> None:
 def test_nothing_known_is_said_plainly() -> None:
     assert deepest_reason(None) == "Serve does not know the application"
     assert deepest_reason(application()) == "Serve gave no reason"
+
+
+def test_progress_tells_the_message_or_what_the_replicas_do() -> None:
+    assert progress_of(application("", "", "waiting for a slice")) == "waiting for a slice"
+    assert progress_of(application()) == "1 replica STARTING"
+    assert progress_of(None) == "no replica yet"
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def wait_until_ready(stack: str, service: Expected, say: Say) -> str:
             raise error
         if time.monotonic() - last > 10:
             last = time.monotonic()
-            say(f"service {service.name} is {condition} ({waited_s:.0f} s): {_newest_message(application)}")
+            say(f"service {service.name} is {condition} ({waited_s:.0f} s): {progress_of(application)}")
         time.sleep(0.5)
 
 
@@ -135,9 +135,13 @@ def _messages(application: Mapping[str, Any]) -> Iterator[str]:
     yield str(application.get("message") or "")
 
 
-def _newest_message(application: Mapping[str, Any] | None) -> str:
-    text = deepest_reason(application).splitlines()
-    return text[0][:200] if text else ""
+def progress_of(application: Mapping[str, Any] | None) -> str:
+    """One line about a service that is on its way: its newest message, else what its replicas do."""
+    deployments = (application or {}).get("deployments", {})
+    if any(_messages(application or {})):
+        return deepest_reason(application).splitlines()[0][:200]
+    states = [str(replica["state"]) for d in deployments.values() for replica in d.get("replicas", [])]
+    return ", ".join(f"{states.count(state)} replica {state}" for state in dict.fromkeys(states)) or "no replica yet"
 
 
 def _log_files(application: Mapping[str, Any] | None) -> Iterator[str]:

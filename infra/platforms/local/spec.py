@@ -98,4 +98,4 @@ class ClusterSpec:
         if platform.kind != "local":
             raise ValueError(f"the platform of stack {stack_name} is {platform.kind}, not local")
         pools = tuple(LocalPool(pool.name, pool.slice, pool.slices.max) for pool in stack.pools)
-        return cls(stack_name, platform.http_port, platform.dashboard_port, platform.memory_gib, pools)
+        return cls(stack_name, platform.http_port, platform.dashboard_port, float(platform.memory_gib), pools)
