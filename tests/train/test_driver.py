@@ -15,7 +15,6 @@ from workloads.spec.slices import resolve_slice
 from workloads.train.__main__ import main
 from workloads.train.driver import BAD_JOB, FAILED, OK, check_model, last_line, reserve_tries
 from workloads.train.folder import RunFolder
-from workloads.train.hosts import Host, NotOneSlice, check_hosts
 
 SLICE = resolve_slice("v6e", "4x4")
 
@@ -107,23 +106,6 @@ def test_the_tries_fit_into_the_time_to_wait(timeout_s: int) -> None:
     assert tries >= 1
     assert one_s * tries <= max(timeout_s, 2)
     assert timeout_s < 20 or tries >= 3
-
-
-def test_hosts_of_one_slice() -> None:
-    check_hosts([Host("a", n) for n in (2, 0, 3, 1)], SLICE)
-
-
-@pytest.mark.parametrize(
-    "hosts",
-    [
-        [Host("a", 0), Host("a", 1), Host("b", 2), Host("b", 3)],
-        [Host("a", 0), Host("a", 1), Host("a", 1), Host("a", 3)],
-        [Host("a", 0), Host("a", 1)],
-    ],
-)
-def test_hosts_of_no_slice(hosts: list[Host]) -> None:
-    with pytest.raises(NotOneSlice, match="one v6e 4x4 slice"):
-        check_hosts(hosts, SLICE)
 
 
 def test_the_last_line_of_an_error() -> None:

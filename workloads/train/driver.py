@@ -146,6 +146,7 @@ def fit(launch: JobLaunch, plan: BatchPlan, folder: RunFolder) -> None:
 
     connect(ray)
     say(f"asking for {wanted_text(launch)}; here is: {found_text(launch)}")
+    resources = worker_resources(launch)
     folder.forget_reports()
     trainer = JaxTrainer(
         train_on_host,
@@ -155,7 +156,7 @@ def fit(launch: JobLaunch, plan: BatchPlan, folder: RunFolder) -> None:
             num_workers=shape.hosts,
             topology=shape.topology,
             accelerator_type=shape.ray_accelerator_type,
-            resources_per_worker=worker_resources(launch, ray),
+            resources_per_worker=resources,
         ),
         run_config=RunConfig(
             name=launch.run_name,
@@ -167,11 +168,7 @@ def fit(launch: JobLaunch, plan: BatchPlan, folder: RunFolder) -> None:
     try:
         trainer.fit()
     except ray.train.ControllerError as error:
-        raise RunFailed(
-            f"no slice within reserve_timeout_s: {job.reserve_timeout_s}: wanted {wanted_text(launch)}; "
-            f"found {found_text(launch)}; free a slice of the pool, add one to it, or wait longer"
-            f" (Ray Train: {last_line(error)})"
-        ) from error
+        raise no_slice(launch, f" (Ray Train: {last_line(error)})") from error
     except ray.train.TrainingFailedError as error:
         raise RunFailed(
             f"the training loop failed more often than max_failures: {job.max_failures}: {last_line(error)}"
@@ -188,11 +185,39 @@ def connect(ray: Any) -> None:
         raise RunFailed(f"there is no Ray cluster to run on ({last_line(error)}); submit the job to one") from error
 
 
-def worker_resources(launch: JobLaunch, ray: Any) -> dict[str, float]:
-    """What one host's worker takes: all chips, and a piece of the pool, so that no other pool's host is taken."""
-    from workloads.train.found import pool_resource
+def worker_resources(launch: JobLaunch) -> dict[str, float]:
+    """What one host's worker takes: all chips, and a piece of the pool, so that no other pool's host is taken.
 
-    return {"CPU": 1, "TPU": launch.slice.chips_per_host, pool_resource(launch.job.pool): 1}
+    Raises RunFailed when the slice must be chosen here and none is free in time.
+    """
+    from ray.util.tpu import get_tpu_worker_resources
+
+    from workloads.train.found import free_slice, pool_resource
+
+    shape = launch.slice
+    taken: dict[str, float] = {"CPU": 1, "TPU": shape.chips_per_host, pool_resource(launch.job.pool): 1}
+    in_rays_eyes, _ = get_tpu_worker_resources(shape.topology, shape.ray_accelerator_type)
+    if in_rays_eyes == shape.hosts:
+        return taken
+    # Ray takes v6e 2x4 for one host of 8 chips. Where it is two of 4, nothing would keep them on one slice, so it is
+    # named: every host carries a resource with its slice's name.
+    end = time.monotonic() + launch.job.reserve_timeout_s
+    while time.monotonic() < end:
+        name = free_slice(launch)
+        if name is not None:
+            return {**taken, name: 0.001}
+        time.sleep(1)
+    raise no_slice(launch, "")
+
+
+def no_slice(launch: JobLaunch, cause: str) -> RunFailed:
+    """The error of a run whose slice did not come in time."""
+    from workloads.train.found import found_text, wanted_text
+
+    return RunFailed(
+        f"no slice within reserve_timeout_s: {launch.job.reserve_timeout_s}: wanted {wanted_text(launch)}; found "
+        f"{found_text(launch)}; free a slice of the pool, add one to it, or wait longer{cause}"
+    )
 
 
 def last_line(error: BaseException) -> str:

@@ -6,9 +6,18 @@ from typing import Any
 def train_on_host(config: dict[str, Any]) -> None:
     """Ray Train's `train_loop_per_worker`; `config` holds the launch and the batch plan as plain values."""
     import logging
+    import os
+
+    # A run is one slice. What a host's environment says about several is of another job, or of a slice that is gone,
+    # and libtpu would wait for it.
+    for name in [name for name in os.environ if name.startswith("MEGASCALE_")]:
+        del os.environ[name]
+
+    import ray.data  # noqa: F401  (sets its own log level when it is imported)
 
     from workloads.train.loop import run
 
-    # Orbax tells thirty lines about every checkpoint.
-    logging.getLogger("absl").setLevel(logging.WARNING)
+    # The run's own lines say it shorter: Orbax alone has thirty lines for every checkpoint.
+    for name in ("absl", "ray.data", "ray.train.v2._internal.execution.context"):
+        logging.getLogger(name).setLevel(logging.WARNING)
     run(config)
