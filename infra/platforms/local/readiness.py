@@ -128,7 +128,7 @@ def _messages(application: Mapping[str, Any]) -> Iterator[str]:
     """Every message, the deepest first: replicas', deployments', the application's."""
     deployments = application.get("deployments", {}).values()
     for deployment in deployments:
-        for replica in deployment.get("replicas", []):
+        for replica in _replicas(deployment):
             yield str(replica.get("message") or "")
     for deployment in deployments:
         yield str(deployment.get("message") or "")
@@ -144,9 +144,14 @@ def progress_of(application: Mapping[str, Any] | None) -> str:
     return ", ".join(f"{states.count(state)} replica {state}" for state in dict.fromkeys(states)) or "no replica yet"
 
 
+def _replicas(deployment: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The deployment's replicas, and those that died lately."""
+    return [*deployment.get("replicas", []), *deployment.get("recent_dead_replicas", [])]
+
+
 def _log_files(application: Mapping[str, Any] | None) -> Iterator[str]:
     for deployment in (application or {}).get("deployments", {}).values():
-        for replica in deployment.get("replicas", []):
+        for replica in _replicas(deployment):
             if replica.get("log_file_path"):
                 yield str(replica["log_file_path"]).lstrip("/")
 
