@@ -180,7 +180,10 @@ def _start_hosts(state: ClusterState, folders: Folders, ray: Path, say: Say, unt
     dashboard = Dashboard(state.dashboard, folders)
 
     def all_there() -> bool:
-        return addresses <= alive_addresses(dashboard)
+        try:
+            return addresses <= alive_addresses(dashboard)
+        except LocalError:
+            return False
 
     roles = tuple(host.role for host in wanted)
     _wait(state, folders, until, f"Ray counts {len(addresses)} nodes", say, all_there, roles)

@@ -13,6 +13,10 @@ from infra.platforms.local.errors import LocalError
 from infra.platforms.local.folders import Folders
 
 FAILED = ("DEPLOY_FAILED",)
+UNKNOWN = "NOT_STARTED"
+UNKNOWN_S = 60.0
+"""How long Serve may not know an application that it was given."""
+
 Say = Callable[[str], None]
 
 
@@ -53,11 +57,12 @@ def wait_until_ready(stack: str, service: Expected, say: Say) -> str:
     began = last = time.monotonic()
     while True:
         application = applications(stack).get(service.name)
-        condition = str(application["status"]) if application else "NOT_STARTED"
+        condition = str(application["status"]) if application else UNKNOWN
         if condition == "RUNNING" and answers(url):
             return url
         waited_s = time.monotonic() - began
-        if condition in FAILED or waited_s > service.timeout_s:
+        lost = condition == UNKNOWN and waited_s > UNKNOWN_S
+        if condition in FAILED or lost or waited_s > service.timeout_s:
             error = _failure(stack, service, application, condition, waited_s)
             if not _has_running_replica(application):
                 delete_application(stack, service.name)

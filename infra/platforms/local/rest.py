@@ -1,5 +1,6 @@
 """Ray's dashboard over HTTP, with the stack's token. Needs no Ray in this environment."""
 
+import time
 from typing import Any
 
 import httpx
@@ -15,7 +16,7 @@ class Dashboard:
         self.url, self._folders = url, folders
 
     def get(self, path: str, timeout_s: float = 20) -> Any:
-        return self._send("GET", path, None, timeout_s).json()
+        return self._checked(self._patient(path, timeout_s), path).json()
 
     def put(self, path: str, body: object, timeout_s: float = 120) -> None:
         self._send("PUT", path, body, timeout_s)
@@ -25,7 +26,7 @@ class Dashboard:
 
     def found(self, path: str) -> Any | None:
         """Like `get`, but None where Ray knows no such thing (404)."""
-        answer = self._request("GET", path, None, 20)
+        answer = self._patient(path, 20)
         return None if answer.status_code == 404 else self._checked(answer, path).json()
 
     def answers(self) -> bool:
@@ -34,6 +35,15 @@ class Dashboard:
             return self._request("GET", "/api/version", None, 5).status_code == 200
         except LocalError:
             return False
+
+    def _patient(self, path: str, timeout_s: float, tries: int = 3) -> httpx.Response:
+        """GET, again where nothing came back: on a busy machine the dashboard may be late while all is well."""
+        for _ in range(tries - 1):
+            try:
+                return self._request("GET", path, None, timeout_s)
+            except LocalError:
+                time.sleep(1)
+        return self._request("GET", path, None, timeout_s)
 
     def _send(self, method: str, path: str, body: object, timeout_s: float) -> httpx.Response:
         return self._checked(self._request(method, path, body, timeout_s), path)

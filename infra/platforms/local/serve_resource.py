@@ -6,9 +6,14 @@ from typing import Any
 import pulumi
 from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, ResourceProvider, UpdateResult
 
-from infra.platforms.local.applications import delete_application, put_application, wanted_applications
-from infra.platforms.local.cluster import status
+from infra.platforms.local.applications import (
+    applications,
+    delete_application,
+    put_application,
+    wanted_applications,
+)
 from infra.platforms.local.dynamic import differs, reports_plainly, text
+from infra.platforms.local.errors import LocalError
 
 
 class ServeAppProvider(ResourceProvider):
@@ -35,8 +40,7 @@ class ServeAppProvider(ResourceProvider):
 
     @reports_plainly
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
-        alive = status(props["stack"]).alive
-        return ReadResult(id_, props) if alive and _is_wanted(props) else ReadResult("", {})
+        return ReadResult(id_, props) if _is_wanted(props) else ReadResult("", {})
 
     @reports_plainly
     def delete(self, _id: str, props: dict[str, Any]) -> None:
@@ -44,8 +48,14 @@ class ServeAppProvider(ResourceProvider):
 
 
 def _is_wanted(props: dict[str, Any]) -> bool:
-    application = text(props, "application")
-    return application is not None and wanted_applications(props["stack"]).get(props["name"]) == json.loads(application)
+    """Whether Serve was last asked for exactly this application, and still has one of its name."""
+    application, stack, name = text(props, "application"), props["stack"], props["name"]
+    if application is None or wanted_applications(stack).get(name) != json.loads(application):
+        return False
+    try:
+        return name in applications(stack)
+    except LocalError:
+        return False
 
 
 class ServeApp(Resource, module="local", name="ServeApp"):
