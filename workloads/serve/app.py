@@ -13,6 +13,7 @@ from typing import Any
 from fastapi import FastAPI
 from ray import serve
 
+from workloads.models.config import ModelError
 from workloads.models.source import resolve
 from workloads.models.tokenizer import Tokenizer
 from workloads.serve.host import JAX_ENGINE
@@ -44,15 +45,14 @@ class Replica:
         self._hosts: SliceHosts | None = None
         self._loop: EngineLoop | None = None
         # What the client gave is looked at first: a wrong path must not cost a slice.
-        folder = await asyncio.to_thread(lambda: resolve(launch.model).folder())
-        tokenizer = await asyncio.to_thread(Tokenizer, folder)
+        tokenizer = await asyncio.to_thread(_tokenizer, launch)
         self._hosts = await asyncio.to_thread(SliceHosts.start, launch, engine)
         self._loop = EngineLoop(self._hosts, most_open(launch), STEP_TIMEOUT_S)
         self._served = Served(
             name=launch.model_name,
             created=int(time.time()),
             fingerprint=fingerprint(launch),
-            context=context(launch, tokenizer),
+            context=launch.service.engine.context,
             tokenizer=tokenizer,
             loop=self._loop,
         )
@@ -101,10 +101,21 @@ def most_open(launch: ServiceLaunch) -> int:
     return launch.service.engine.max_slots * (1 + WAITING_PER_SLOT)
 
 
-def context(launch: ServiceLaunch, tokenizer: Tokenizer) -> int:
-    """Tokens of prompt and answer together: what the service asks for, and no more than the model was made for."""
+def _tokenizer(launch: ServiceLaunch) -> Tokenizer:
+    """The model's tokenizer.
+
+    Raises:
+        ModelError: there is no such model, or its context is shorter than what the service asks for.
+    """
+    tokenizer = Tokenizer(resolve(launch.model).folder())
     wanted = launch.service.engine.context
-    return min(wanted, tokenizer.context) if tokenizer.context else wanted
+    if tokenizer.context and wanted > tokenizer.context:
+        raise ModelError(
+            f"engine.context {wanted} of service {launch.service.name}",
+            f"the model was made for {tokenizer.context} tokens",
+            f"Allowed is up to {tokenizer.context}",
+        )
+    return tokenizer
 
 
 def fingerprint(launch: ServiceLaunch) -> str:

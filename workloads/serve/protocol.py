@@ -131,7 +131,7 @@ class _Request(BaseModel):
             temperature=1.0 if self.temperature is None else self.temperature,
             top_p=1.0 if self.top_p is None else self.top_p,
             top_k=max(self.top_k or 0, 0),
-            seed=(secrets.randbits(31) if self.seed is None else self.seed) % 2**31,
+            seed=(secrets.randbits(64) if self.seed is None else self.seed) % 2**64,
             stop_token_ids=stop_ids if self.ignore_eos else stop_ids | eos_token_ids,
         )
 

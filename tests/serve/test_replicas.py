@@ -1,0 +1,149 @@
+"""Replicas on real Ray with emulated slices: one slice each, the same tokens on any, and nothing left behind."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+
+from infra.plan.workloads import serve_application
+from infra.platforms.local import cluster
+from infra.platforms.local.applications import applications, delete_application, put_application, running
+from infra.platforms.local.errors import LocalError
+from infra.platforms.local.ports import pick
+from infra.platforms.local.readiness import Expected, wait_until_ready
+from infra.platforms.local.spec import ClusterSpec, LocalPool
+from tests.serve.tiny import write_tiny_model
+from workloads.spec import EngineSpec, ServiceLaunch, ServiceSpec, Slice, resolve_slice
+
+pytestmark = pytest.mark.slow
+
+STACK = "serve-test"
+ONE, WIDE = resolve_slice("v6e", "1x1"), resolve_slice("v6e", "4x4")
+PROMPT = {"prompt": "hello", "max_tokens": 60, "temperature": 0, "ignore_eos": True, "return_token_ids": True}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_model(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A cluster with two pools of one shape and a pool of one slice of four hosts."""
+    folder = tmp_path_factory.mktemp("home")
+    http_port, dashboard_port = pick(2)
+    pools = (LocalPool("left", ONE, 1), LocalPool("right", ONE, 1), LocalPool("wide", WIDE, 1))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TPU_RAY_HOME", str(folder))
+        try:
+            cluster.start(ClusterSpec(STACK, http_port, dashboard_port, 12.0, pools), print)
+            yield folder
+        finally:
+            cluster.stop(STACK, print)
+
+
+@pytest.fixture
+def up(home: Path, model: Path) -> Iterator[Callable[..., str]]:
+    """`up(name, pool, slice, ...)` deploys a service and gives its URL; all are gone afterwards, their slices free."""
+
+    def deploy(name: str, pool: str, slice: Slice, path: str | None = None, reserve_timeout_s: int = 60) -> str:
+        engine = EngineSpec(context=128, prefill_buckets=(64, 128))
+        service = ServiceSpec(name=name, pool=pool, model="tiny", engine=engine, reserve_timeout_s=reserve_timeout_s)
+        launch = ServiceLaunch(service=service, slice=slice, model=path or str(model), model_name=name)
+        put_application(STACK, serve_application(launch))
+        return wait_until_ready(STACK, Expected(name, "a slice", slice.ray_head_resource, 300), print)
+
+    yield deploy
+    for name in list(applications(STACK)):
+        delete_application(STACK, name)
+    until(lambda: not applications(STACK), 90)
+    until(lambda: chips_taken() == 0, 30)
+
+
+def until(what: Callable[[], bool], deadline_s: float) -> None:
+    end = time.monotonic() + deadline_s
+    while not what():
+        assert time.monotonic() < end, f"it did not come about in {deadline_s:g} s"
+        time.sleep(0.2)
+
+
+def chips_taken() -> float:
+    """Chips of the cluster that somebody holds."""
+    status: Any = running(STACK)[1].get("/api/cluster_status")
+    used, _ = status["data"]["clusterStatus"]["loadMetricsReport"]["usage"]["TPU"]
+    return float(used)
+
+
+def host_processes(home: Path, slice_name: str) -> list[psutil.Process]:
+    """The processes of this cluster that own the chips of this slice."""
+    found = []
+    for process in psutil.process_iter(["cmdline"]):
+        if not (process.info["cmdline"] or [""])[0].startswith("ray::Host"):
+            continue
+        environment = process.environ()
+        if environment.get("TPU_RAY_HOME") == str(home) and environment.get("TPU_NAME") == slice_name:
+            found.append(process)
+    return found
+
+
+def tokens(url: str, model: str) -> list[int]:
+    answer = httpx.post(f"{url}/v1/completions", json={"model": model, **PROMPT}, timeout=60)
+    assert answer.status_code == 200, answer.text
+    ids: list[int] = answer.json()["choices"][0]["token_ids"]
+    return ids
+
+
+def test_four_hosts_give_the_same_tokens_as_one(home: Path, up: Callable[..., str]) -> None:
+    narrow, wide = up("narrow", "right", ONE), up("wide", "wide", WIDE)
+    assert len(host_processes(home, "wide-0")) == 4
+    assert len(host_processes(home, "right-0")) == 1
+    assert host_processes(home, "left-0") == [], "a slice of the same shape in another pool is not touched"
+    assert chips_taken() == 17
+    assert tokens(narrow, "narrow") == tokens(wide, "wide")
+    assert len(tokens(narrow, "narrow")) == 60
+
+
+def test_no_free_slice(home: Path, up: Callable[..., str]) -> None:
+    first = up("first", "right", ONE)
+    with pytest.raises(LocalError) as failed:
+        up("second", "right", ONE, reserve_timeout_s=3)
+    text = str(failed.value)
+    assert "wanted: one free v6e 1x1 slice of pool right, within 3 s" in text
+    assert "found: right-0 is busy: held by service first" in text
+    assert "next: raise `slices` of pool right" in text
+    assert host_processes(home, "left-0") == []
+    assert httpx.get(f"{first}/health").status_code == 200
+
+
+def test_a_wrong_model_costs_no_slice(home: Path, up: Callable[..., str]) -> None:
+    with pytest.raises(LocalError, match="/no/such/model: there is no such file or folder"):
+        up("wrong", "left", ONE, path="/no/such/model")
+    assert chips_taken() == 0
+
+
+def test_a_lost_host_process_is_replaced(home: Path, up: Callable[..., str]) -> None:
+    url = up("narrow", "left", ONE)
+    before = tokens(url, "narrow")
+    (process,) = host_processes(home, "left-0")
+    os.kill(process.pid, 9)
+    until(lambda: httpx.get(f"{url}/health").status_code == 503, 30)
+    until(lambda: httpx.get(f"{url}/health").status_code == 200, 120)
+    assert tokens(url, "narrow") == before
+    assert host_processes(home, "left-0") != [process]
+
+
+def test_a_client_that_leaves_through_serves_proxy_frees_its_place(up: Callable[..., str]) -> None:
+    url = up("narrow", "left", ONE)
+    body = {"model": "narrow", "prompt": "h", "max_tokens": 120, "ignore_eos": True, "stream": True}
+    with httpx.stream("POST", f"{url}/v1/completions", json=body) as stream:
+        next(stream.iter_lines())
+    until(lambda: httpx.get(f"{url}/health").json()["open_requests"] == 0, 20)
+    assert httpx.get(f"{url}/health").json()["steps"] < 120
+    with pytest.raises(httpx.ReadTimeout):
+        httpx.post(f"{url}/v1/completions", json={**body, "stream": False}, timeout=0.05)
+    until(lambda: httpx.get(f"{url}/health").json()["open_requests"] == 0, 20)
