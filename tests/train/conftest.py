@@ -82,7 +82,7 @@ def calm_run(start: Start) -> Driver:
 def killed_run(start: Start, calm_run: Driver) -> Driver:
     """The same run, one worker of which is killed after the first checkpoint."""
     driver = start("two", "killed", **SHORT_RUN)
-    pid = int(driver.wait_for(r"process 1 of 2 on worker \d .*pid (\d+)").group(1))
+    pid = int(driver.wait_for(r"process 1 on worker \d \(pid (\d+)\)").group(1))
     driver.wait_for("checkpoint of step 8 is complete")
     os.kill(pid, signal.SIGKILL)
     return finished(driver)

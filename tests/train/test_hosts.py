@@ -1,5 +1,7 @@
 """A process that is not where it should be says so, instead of training on the wrong devices."""
 
+import os
+
 import pytest
 
 from workloads.spec.slices import resolve_slice
@@ -41,4 +43,4 @@ def test_a_wrong_number_of_devices_is_refused(monkeypatch: pytest.MonkeyPatch) -
 def test_one_process_gathers_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TPU_NAME", "train-0")
     monkeypatch.setenv("TPU_WORKER_ID", "3")
-    assert gather_hosts() == [Host("train-0", 3)]
+    assert gather_hosts() == [Host("train-0", 3, os.getpid())]

@@ -25,19 +25,24 @@ class Host:
 
     slice_name: str
     worker_id: int
+    pid: int = 0
 
     @classmethod
     def here(cls) -> "Host":
-        return cls(os.environ.get("TPU_NAME", ""), int(os.environ.get("TPU_WORKER_ID", "0")))
+        return cls(os.environ.get("TPU_NAME", ""), int(os.environ.get("TPU_WORKER_ID", "0")), os.getpid())
 
 
 def gather_hosts() -> list[Host]:
     """The host of every process, in the order of `jax.process_index()`. All processes call it together."""
     mine = Host.here()
     name = mine.slice_name.encode()[:NAME_BYTES].ljust(NAME_BYTES, b"\0")
-    packed = np.concatenate([np.frombuffer(name, np.uint8).astype(np.int32), [mine.worker_id]]).astype(np.int32)
+    packed = np.concatenate([np.frombuffer(name, np.uint8).astype(np.int32), [mine.worker_id, mine.pid]]).astype(
+        np.int32
+    )
     rows = np.asarray(multihost_utils.process_allgather(packed)).reshape(jax.process_count(), -1)
-    return [Host(row[:-1].astype(np.uint8).tobytes().rstrip(b"\0").decode(), int(row[-1])) for row in rows]
+    return [
+        Host(row[:-2].astype(np.uint8).tobytes().rstrip(b"\0").decode(), int(row[-2]), int(row[-1])) for row in rows
+    ]
 
 
 def check_hosts(hosts: list[Host], wanted: Slice) -> None:

@@ -1,6 +1,5 @@
 """The training loop of one host's process. Every process runs it in step with the others."""
 
-import os
 import time
 from typing import Any
 
@@ -39,12 +38,9 @@ def run(config: dict[str, Any]) -> None:
     check_devices(launch.slice)
     hosts = gather_hosts()
     check_hosts(hosts, launch.slice)
-    here = hosts[jax.process_index()]
-    print(
-        f"process {jax.process_index()} of {jax.process_count()} on worker {here.worker_id} of slice "
-        f"{here.slice_name or 'without name'}, pid {os.getpid()}",
-        flush=True,
-    )
+    if jax.process_index() == 0:
+        where = ", ".join(f"process {n} on worker {host.worker_id} (pid {host.pid})" for n, host in enumerate(hosts))
+        print(f"on slice {hosts[0].slice_name or 'without name'}: {where}", flush=True)
     if not (folder.data / TRAIN_FILE).exists():
         raise LostFolder(f"{folder.data} is not there on this host; `storage` must be a folder that all hosts share")
     Run(launch, plan, folder).go()

@@ -14,10 +14,13 @@ def train_on_host(config: dict[str, Any]) -> None:
         del os.environ[name]
 
     import ray.data  # noqa: F401  (sets its own log level when it is imported)
+    from ray.train.v2._internal.execution import context
 
     from workloads.train.loop import run
 
-    # The run's own lines say it shorter: Orbax alone has thirty lines for every checkpoint.
-    for name in ("absl", "ray.data", "ray.train.v2._internal.execution.context"):
+    # The run's own lines say it shorter: Orbax alone has thirty lines for every checkpoint. Ray Train names the logger
+    # of its reports after the file.
+    for name in ("absl", "ray.data", context.__file__):
         logging.getLogger(name).setLevel(logging.WARNING)
+    logging.getLogger("ray.data._internal.progress").setLevel(logging.ERROR)
     run(config)
