@@ -11,6 +11,7 @@ import yaml
 from pulumi import automation as auto
 
 from infra.automation.project import Project
+from infra.automation.stale_lock import release_stale_locks
 from infra.program import deploy
 from infra.pulumi_cli import Backend, PulumiCli, choose_backend, obtain_cli
 
@@ -86,6 +87,7 @@ def open_stack(project: Project, stack: str, say: Callable[[str], None], create:
     if backend.own is not None:
         # A passphrase for another backend must not be taken for this one's.
         os.environ.pop("PULUMI_CONFIG_PASSPHRASE", None)
+        release_stale_locks(backend.own / "backend", project.name, stack, say)
     options = auto.LocalWorkspaceOptions(
         work_dir=str(working_folder(project, backend, stack)),
         env_vars=environment,
