@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.train.emulated import Driver, start_cluster, start_run
+from tests.train.emulated import Driver, running_cluster, start_run
 from workloads.spec.job import JobSpec
 from workloads.spec.slices import resolve_slice
 
@@ -27,15 +27,10 @@ Start = Callable[..., Driver]
 @pytest.fixture(scope="session")
 def address() -> Iterator[str]:
     """Address of a cluster with one slice for each pool."""
-    cluster = None
-    try:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("RAY_AUTH_MODE", "disabled")
-            cluster = start_cluster(POOLS)
-            yield cluster.address
-    finally:
-        if cluster is not None:
-            cluster.shutdown()  # type: ignore[no-untyped-call]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_AUTH_MODE", "disabled")
+        with running_cluster(POOLS) as found:
+            yield found
 
 
 @pytest.fixture(scope="session")

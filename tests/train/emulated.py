@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -11,13 +12,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-from ray.cluster_utils import Cluster
+from typing import TYPE_CHECKING, Any
 
 from workloads.spec.job import JobSpec
 from workloads.spec.launch import JobLaunch
 from workloads.spec.slices import Slice
+
+if TYPE_CHECKING:
+    from ray.cluster_utils import Cluster
 
 RUN_LIMIT_S = 400.0
 """A run that takes longer is ended: it hangs."""
@@ -50,10 +52,65 @@ def host_environment(shape: Slice, name: str, worker_id: int) -> dict[str, str]:
     }
 
 
-def start_cluster(pools: dict[str, Slice]) -> Cluster:
+@contextmanager
+def running_cluster(pools: dict[str, Slice]) -> Iterator[str]:
+    """The address of a cluster that lives in a process of its own, which ends it when its input is closed."""
+    process, address = start_process(pools)
+    for _ in range(4):
+        if address:
+            break
+        # Ray gives a raylet 30 s to come up and has no key for it; a busy machine may need another try.
+        end_process(process)
+        process, address = start_process(pools)
+    try:
+        assert address, "no cluster"
+        yield address
+    finally:
+        end_process(process)
+
+
+def start_process(pools: dict[str, Slice]) -> "tuple[subprocess.Popen[str], str | None]":
+    """The cluster's process, and its address if it came up."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.train.emulated", json.dumps({p: s.model_dump() for p, s in pools.items()})],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    return process, next((line.split()[1] for line in process.stdout if line.startswith("ADDRESS ")), None)
+
+
+def end_process(process: "subprocess.Popen[str]") -> None:
+    """End a cluster's process, and with it the cluster."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.close()
+    try:
+        process.wait(60)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    process.stdout.close()
+
+
+def main() -> None:
+    """Start the cluster that the argument describes, say its address, end it when the input is closed."""
+    pools = {pool: Slice.model_validate(shape) for pool, shape in json.loads(sys.argv[1]).items()}
+    cluster = start_cluster(pools)
+    try:
+        print(f"ADDRESS {cluster.address}", flush=True)
+        sys.stdin.read()
+    finally:
+        cluster.shutdown()  # type: ignore[no-untyped-call]
+
+
+def start_cluster(pools: dict[str, Slice]) -> "Cluster":
     """A head without TPU, and one slice for each pool."""
+    from ray.cluster_utils import Cluster
+
     cluster = Cluster()
-    cluster.add_node(num_cpus=4, include_dashboard=True)
+    cluster.add_node(num_cpus=4, include_dashboard=True, dashboard_port=free_port())
     place = 2
     for pool, shape in pools.items():
         for worker_id in range(shape.hosts):
@@ -67,6 +124,13 @@ def start_cluster(pools: dict[str, Slice]) -> Cluster:
                 )
             place += 1
     return cluster
+
+
+def free_port() -> int:
+    """A port that nobody listens on. Ray's default one may be another cluster's."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
 
 
 @dataclass
@@ -83,8 +147,9 @@ class Driver:
 
     def _read(self) -> None:
         assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self.lines.append(line.rstrip("\n"))
+        with self.process.stdout as shown:
+            for line in shown:
+                self.lines.append(line.rstrip("\n"))
 
     @property
     def output(self) -> str:
@@ -134,3 +199,7 @@ def metrics(launch: JobLaunch) -> list[dict[str, Any]]:
     """The lines of a run's metrics.jsonl."""
     path = Path(launch.storage) / launch.run_name / "metrics.jsonl"
     return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+if __name__ == "__main__":
+    main()
