@@ -28,7 +28,7 @@ class Sampling:
 class Emitted:
     """One token of one request, or its end. `token` is None on an end that brought no token (a cancellation).
 
-    A stop token ends the request with `finish_reason` "stop" and is itself emitted in `token`; it is no part of the text.
+    A stop token ends the request with `finish_reason` "stop" and is itself emitted in `token`; no part of the text.
     """
 
     request_id: str

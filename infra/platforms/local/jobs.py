@@ -1,6 +1,7 @@
 """Runs of jobs, through Ray's Jobs API. The submission id is the run's name."""
 
 import json
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -117,5 +118,6 @@ def _unfinished(stack: str, run_name: str, export_dir: str, run: Run | None, wai
 
 
 def _last_line(text: str) -> str:
-    lines = text.strip().splitlines()
-    return lines[-1].strip() if lines else ""
+    """The end of a log as progress shows it: without colours and without Ray's `(Worker pid=.., ip=..)` in front."""
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", text).strip().splitlines()
+    return re.sub(r"^\(\w+ pid=[^)]*\) ?", "", lines[-1].strip()) if lines else ""
