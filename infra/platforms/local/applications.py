@@ -1,6 +1,7 @@
 """The applications of a stack's Serve. Serve's PUT removes what it does not list, so the whole list is kept here."""
 
 import json
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
@@ -12,6 +13,8 @@ from infra.platforms.local.state import ClusterState, locked, write_atomically
 
 PATH = "/api/serve/applications/"
 Wanted = dict[str, dict[str, Any]]
+GONE_S = 120.0
+"""How long Serve may take to end an application: replicas finish what they answer, and lost hosts are waited for."""
 
 
 def running(stack: str) -> tuple[ClusterState, Dashboard]:
@@ -48,10 +51,25 @@ def put_application(stack: str, application: Mapping[str, Any]) -> None:
     _change(stack, lambda wanted: {**wanted, str(application["name"]): dict(application)})
 
 
-def delete_application(stack: str, name: str) -> None:
-    """Take an application away; nothing happens where it or the cluster is gone."""
-    if status(stack).alive and name in wanted_applications(stack):
-        _change(stack, lambda wanted: {key: value for key, value in wanted.items() if key != name})
+def delete_application(stack: str, name: str, timeout_s: float = GONE_S) -> None:
+    """Take an application away and wait until its replicas are; nothing happens where it or the cluster is gone.
+
+    Raises:
+        LocalError: Serve still lists it after `timeout_s`.
+    """
+    if not (status(stack).alive and name in wanted_applications(stack)):
+        return
+    _change(stack, lambda wanted: {key: value for key, value in wanted.items() if key != name})
+    began = time.monotonic()
+    while (left := applications(stack).get(name)) is not None:
+        if time.monotonic() - began > timeout_s:
+            raise LocalError(
+                f"service {name} does not end",
+                wanted=f"Serve no longer lists it after {timeout_s:.0f} s",
+                found=f"{left.get('status')}",
+                next_step="`up` or `destroy` again; its replicas hold their slice until then",
+            )
+        time.sleep(0.2)
 
 
 def applications(stack: str) -> dict[str, dict[str, Any]]:

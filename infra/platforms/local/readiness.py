@@ -64,7 +64,8 @@ def wait_until_ready(stack: str, service: Expected, say: Say) -> str:
         lost = condition == UNKNOWN and waited_s > UNKNOWN_S
         if condition in FAILED or lost or waited_s > service.timeout_s:
             error = _failure(stack, service, application, condition, waited_s)
-            if not _has_running_replica(application):
+            # An application that cannot even be built is listed without its old replicas, which go on answering.
+            if not (_has_running_replica(application) or answers(url)):
                 delete_application(stack, service.name)
             raise error
         if time.monotonic() - last > 10:
