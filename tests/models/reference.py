@@ -52,6 +52,14 @@ class Reference:
             made.append(int(self.logits([*prompt, *made])[-1].argmax()))
         return made
 
+    def greedy_along(self, prompt: list[int], made: list[int]) -> list[int]:
+        """The likeliest token at each place of `made`, given what precedes it: equal to `made` if that is greedy.
+
+        One pass instead of one per token.
+        """
+        scores = self.logits([*prompt, *made[:-1]])[len(prompt) - 1 :]
+        return [int(token) for token in scores.argmax(-1)]
+
     def _norm(self, x: np.ndarray, weight: np.ndarray) -> np.ndarray:
         normed: np.ndarray = x / np.sqrt((x * x).mean(-1, keepdims=True) + self.eps) * weight
         return normed

@@ -2,7 +2,7 @@
 
 import jax
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.models import toy
@@ -17,6 +17,7 @@ def test_mesh_rule(devices: int, heads: int, shape: tuple[int, int]) -> None:
     assert mesh_shape(devices, heads) == shape
 
 
+@settings(deadline=None)
 @given(devices=st.integers(1, 512), kv_heads=st.integers(1, 16), group=st.integers(1, 16))
 def test_every_shard_has_whole_heads_and_their_kv_heads(devices: int, kv_heads: int, group: int) -> None:
     heads = kv_heads * group

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.models import toy
@@ -29,6 +29,7 @@ def tokenizer(folder: Path) -> Tokenizer:
     return Tokenizer(folder)
 
 
+@settings(deadline=None)
 @given(text=st.text(max_size=40))
 def test_text_round_trips_whole_and_streamed(tokenizer: Tokenizer, text: str) -> None:
     tokens = tokenizer.encode(text)
@@ -40,6 +41,7 @@ def test_text_round_trips_whole_and_streamed(tokenizer: Tokenizer, text: str) ->
     assert "".join([*parts, stream.end()]) == tokenizer.decode(tokens)
 
 
+@settings(deadline=None)
 @given(tokens=st.lists(st.integers(0, 259), max_size=40))
 def test_any_tokens_stream_to_what_they_decode_to(tokenizer: Tokenizer, tokens: list[int]) -> None:
     stream = tokenizer.stream()
