@@ -1,12 +1,17 @@
 """What the dynamic resources share: reading properties, telling progress, and errors without a traceback."""
 
+import contextlib
 import functools
+import os
 import sys
+import threading
+import time
 import traceback
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any, ParamSpec, TypeVar
 
+import psutil
 from pulumi.runtime import rpc
 
 from infra.platforms.local.errors import LocalError
@@ -43,9 +48,25 @@ def reports_plainly(method: Callable[P, R]) -> Callable[P, R]:
         main = sys.modules.get("__main__")
         if getattr(getattr(main, "__spec__", None), "name", "") == "pulumi.dynamic.__main__":
             main.traceback = SimpleNamespace(format_exc=_format)  # type: ignore[union-attr]
+            _end_with_the_engine()
         return method(*args, **kwargs)
 
     return wrapped
+
+
+@functools.cache
+def _end_with_the_engine() -> None:
+    """End this process when the engine that started it is gone: Pulumi leaves the provider of a killed run waiting."""
+    engine = next((process for process in psutil.Process().parents() if process.name() == "pulumi"), None)
+    if engine is not None:
+        threading.Thread(target=_watch, args=(engine,), daemon=True).start()
+
+
+def _watch(engine: psutil.Process) -> None:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        while engine.is_running() and engine.status() != psutil.STATUS_ZOMBIE:
+            time.sleep(2)
+    os._exit(1)
 
 
 def _format() -> str:
