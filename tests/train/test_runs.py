@@ -91,15 +91,15 @@ def test_a_run_goes_on_from_its_last_whole_checkpoint_on_another_slice(calm_run:
 
 def test_a_slice_that_never_comes_ends_the_run(start: Start) -> None:
     began = time.monotonic()
-    driver = start("two", "never", slice=resolve_slice("v6e", "8x8"), reserve_timeout_s=8)
+    driver = start("two", "never", slice=resolve_slice("v6e", "4x8"), reserve_timeout_s=8)
     assert driver.finish() == 1
     assert time.monotonic() - began < 120
-    assert "error: no slice within reserve_timeout_s: 8: wanted a free v6e 8x8 slice of pool 'two'" in driver.output
+    assert "error: no slice within reserve_timeout_s: 8: wanted a free v6e 4x8 slice of pool 'two'" in driver.output
     assert "slice two-0 (2x4): 2 hosts alive, 8 of 8 chips free" in driver.output
-    assert "Traceback" not in driver.output
+    assert driver.lines[-1].startswith("error: ")
 
 
 def test_a_run_ends_at_its_deadline(start: Start) -> None:
-    driver = start("two", "late", slice=resolve_slice("v6e", "8x8"), reserve_timeout_s=3600, timeout_s=20)
+    driver = start("two", "late", slice=resolve_slice("v6e", "4x8"), reserve_timeout_s=3600, timeout_s=20)
     assert driver.finish() == 1
     assert "took longer than timeout_s: 20" in driver.output

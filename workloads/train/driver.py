@@ -168,7 +168,7 @@ def fit(launch: JobLaunch, plan: BatchPlan, folder: RunFolder) -> None:
     try:
         trainer.fit()
     except ray.train.ControllerError as error:
-        raise no_slice(launch, f" (Ray Train: {last_line(error)})") from error
+        raise no_slice(launch, f" (Ray Train: {last_line(error).split('. ')[0]})") from error
     except ray.train.TrainingFailedError as error:
         raise RunFailed(
             f"the training loop failed more often than max_failures: {job.max_failures}: {last_line(error)}"
