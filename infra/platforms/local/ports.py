@@ -1,11 +1,14 @@
 """Ports: those of the stack file must be free, the others are picked."""
 
+import random
 import socket
 from collections.abc import Iterable
 
 import psutil
 
 from infra.platforms.local.errors import LocalError
+
+PICKED_FROM = range(15000, 30000)
 
 
 def is_free(port: int, address: str = "127.0.0.1") -> bool:
@@ -22,22 +25,24 @@ def is_free(port: int, address: str = "127.0.0.1") -> bool:
 
 
 def pick(count: int, avoid: Iterable[int] = ()) -> list[int]:
-    """`count` different ports that are free on every address now, none of `avoid`."""
+    """`count` different ports that are free on every address now, none of `avoid`.
+
+    They lie below the range that the kernel gives to outgoing connections, so that none is taken by a connection
+    between this choice and its use.
+    """
     taken = set(avoid)
     found: list[int] = []
-    opened: list[socket.socket] = []
-    try:
-        while len(found) < count:
-            trial = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-            opened.append(trial)
-            trial.bind(("0.0.0.0", 0))
-            port = int(trial.getsockname()[1])
-            if port not in taken:
-                found.append(port)
-    finally:
-        for trial in opened:
-            trial.close()
-    return found
+    for port in random.SystemRandom().sample(PICKED_FROM, len(PICKED_FROM)):
+        if len(found) == count:
+            return found
+        if port not in taken and is_free(port, "0.0.0.0"):
+            found.append(port)
+    raise LocalError(
+        f"no {count} free ports",
+        wanted=f"{count} free ports from {PICKED_FROM.start} to {PICKED_FROM.stop - 1}",
+        found=str(len(found)),
+        next_step="end programs that listen there",
+    )
 
 
 def require_free(port: int, key: str) -> None:
