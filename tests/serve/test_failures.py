@@ -25,7 +25,8 @@ def test_a_client_that_leaves_a_stream_frees_its_place(serve: Serve) -> None:
     running = serve("a" * 40, pause_before=5)
     body = {"model": "m", "prompt": "x", "stream": True, "max_tokens": 40}
     with running.http.stream("POST", "/v1/completions", json=body) as stream:
-        next(stream.iter_lines())
+        lines = stream.iter_lines()  # kept: httpx closes the connection when the iterator is collected
+        next(lines)
         assert running.loop.open_requests == 1
     until(lambda: running.loop.open_requests == 0)
     running.hosts.paused, running.hosts.pause_before = False, None

@@ -15,7 +15,7 @@ from workloads.serve.engine import Sampling
 from workloads.serve.errors import refuse
 
 # Fields that this server does not apply, with the values that ask for nothing. Any other value is refused.
-_REFUSED: dict[str, tuple[object, ...]] = {
+REFUSED: dict[str, tuple[object, ...]] = {
     "n": (1,),
     "best_of": (1,),
     "presence_penalty": (0,),
@@ -61,7 +61,7 @@ _REFUSED: dict[str, tuple[object, ...]] = {
     "priority": (0,),
 }
 # Marks for the caller's own books; they change no answer.
-_LABELS = ("user", "metadata", "safety_identifier", "prompt_cache_key", "request_id")
+LABELS = ("user", "metadata", "safety_identifier", "prompt_cache_key", "request_id")
 
 _Requested = TypeVar("_Requested", bound="_Request")
 
@@ -71,24 +71,38 @@ class StreamOptions(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
-    include_usage: bool = False
+    include_usage: bool = Field(default=False, description="A last chunk with the usage.")
 
 
 class _Request(BaseModel):
     model_config = ConfigDict(strict=True, extra="allow")
 
-    model: str
-    stream: bool | None = None
-    stream_options: StreamOptions | None = None
-    temperature: float | None = Field(default=None, ge=0, le=2)
-    top_p: float | None = Field(default=None, gt=0, le=1)
-    top_k: int | None = Field(default=None, ge=-1)
-    seed: int | None = Field(default=None, ge=-(2**63), lt=2**63)
-    max_tokens: int | None = Field(default=None, ge=1)
-    stop: str | list[str] | None = None
-    stop_token_ids: list[Annotated[int, Field(ge=0)]] | None = None
-    ignore_eos: bool | None = None
-    return_token_ids: bool | None = None
+    model: str = Field(description="The service's model, as `GET /v1/models` names it.")
+    stream: bool | None = Field(default=None, description="Server-sent events, one per piece of text.")
+    stream_options: StreamOptions | None = Field(
+        default=None, description='`{"include_usage": true}`: a last chunk with the usage. Only with `stream`.'
+    )
+    temperature: float | None = Field(
+        default=None, ge=0, le=2, description="0 to 2. 0 takes the likeliest token. Absent: 1."
+    )
+    top_p: float | None = Field(default=None, gt=0, le=1, description="Above 0, up to 1. Absent: 1.")
+    top_k: int | None = Field(default=None, ge=-1, description="0 or -1: all tokens. Absent: 0.")
+    seed: int | None = Field(
+        default=None, ge=-(2**63), lt=2**63, description="Equal seeds give equal answers. Absent: drawn."
+    )
+    max_tokens: int | None = Field(
+        default=None, ge=1, description="Tokens of the answer. Absent: 16 for a completion, for a chat all that fit."
+    )
+    stop: str | list[str] | None = Field(
+        default=None, description="Up to 16 strings before which the answer ends; they are not part of it."
+    )
+    stop_token_ids: list[Annotated[int, Field(ge=0)]] | None = Field(
+        default=None, description="Tokens that end the answer, besides the model's own."
+    )
+    ignore_eos: bool | None = Field(default=None, description="The model's own end tokens do not end the answer.")
+    return_token_ids: bool | None = Field(
+        default=None, description="Adds `prompt_token_ids`, and `token_ids` to each choice."
+    )
 
     @classmethod
     def parse(cls, body: bytes) -> Self:
@@ -173,9 +187,14 @@ class Message(BaseModel):
 class ChatRequest(_Request):
     """Body of POST /v1/chat/completions."""
 
-    messages: list[Message] = Field(min_length=1)
-    max_completion_tokens: int | None = Field(default=None, ge=1)
-    logprobs: bool | None = None
+    messages: list[Message] = Field(
+        min_length=1,
+        description="Roles `system`, `developer`, `user`, `assistant`; content is text or parts of type `text`.",
+    )
+    max_completion_tokens: int | None = Field(
+        default=None, ge=1, description="The same as `max_tokens`; both only if they are equal."
+    )
+    logprobs: bool | None = Field(default=None, description="Log probability of each chosen token.")
 
     @property
     def wanted_tokens(self) -> int | None:
@@ -190,8 +209,12 @@ class ChatRequest(_Request):
 class CompletionRequest(_Request):
     """Body of POST /v1/completions. The prompt is one text or one list of token ids."""
 
-    prompt: str | list[str] | list[int] | list[list[int]]
-    logprobs: int | None = Field(default=None, ge=0, le=5)
+    prompt: str | list[str] | list[int] | list[list[int]] = Field(
+        description="One text, or one list of token ids. Several prompts are several requests."
+    )
+    logprobs: int | None = Field(
+        default=None, ge=0, le=5, description="Only 0: the chosen tokens' log probabilities, no alternatives."
+    )
 
     @property
     def wanted_tokens(self) -> int | None:
@@ -220,12 +243,12 @@ class CompletionRequest(_Request):
 
 def _check_extra(extra: Mapping[str, Any]) -> None:
     for key, value in extra.items():
-        if key in _LABELS:
+        if key in LABELS:
             continue
-        if key not in _REFUSED:
+        if key not in REFUSED:
             refuse(key, f"Unrecognized request argument supplied: {key}")
-        if value is not None and value not in _REFUSED[key]:
-            allowed = ", ".join(map(repr, _REFUSED[key])) or "null"
+        if value is not None and value not in REFUSED[key]:
+            allowed = ", ".join(map(repr, REFUSED[key])) or "null"
             refuse(
                 key, f"{key} is {str(value)[:80]!r}, which this server does not apply; leave it out or use {allowed}"
             )
