@@ -1,6 +1,8 @@
 """Replicas on real Ray with emulated slices: one slice each, the same tokens on any, and nothing left behind."""
 
 import os
+import shutil
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,13 +16,14 @@ from infra.plan.workloads import serve_application
 from infra.platforms.local import cluster
 from infra.platforms.local.applications import applications, delete_application, put_application, running
 from infra.platforms.local.errors import LocalError
+from infra.platforms.local.folders import Folders
 from infra.platforms.local.ports import pick
 from infra.platforms.local.readiness import Expected, wait_until_ready
 from infra.platforms.local.spec import ClusterSpec, LocalPool
 from tests.serve.tiny import write_tiny_model
 from workloads.spec import EngineSpec, ServiceLaunch, ServiceSpec, Slice, resolve_slice
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.trial]
 
 STACK = "serve-test"
 ONE, WIDE = resolve_slice("v6e", "1x1"), resolve_slice("v6e", "4x4")
@@ -51,11 +54,18 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def up(home: Path, model: Path) -> Iterator[Callable[..., str]]:
     """`up(name, pool, slice, ...)` deploys a service and gives its URL; all are gone afterwards, their slices free."""
 
-    def deploy(name: str, pool: str, slice: Slice, path: str | None = None, reserve_timeout_s: int = 60) -> str:
+    def deploy(
+        name: str,
+        pool: str,
+        slice: Slice,
+        path: str | None = None,
+        reserve_timeout_s: int = 60,
+        build: str = "workloads.serve.app:build",
+    ) -> str:
         engine = EngineSpec(context=128, prefill_buckets=(64, 128))
         service = ServiceSpec(name=name, pool=pool, model="tiny", engine=engine, reserve_timeout_s=reserve_timeout_s)
         launch = ServiceLaunch(service=service, slice=slice, model=path or str(model), model_name=name)
-        put_application(STACK, serve_application(launch))
+        put_application(STACK, {**serve_application(launch), "import_path": build})
         return wait_until_ready(STACK, Expected(name, "a slice", slice.ray_head_resource, 300), print)
 
     yield deploy
@@ -91,6 +101,11 @@ def host_processes(home: Path, slice_name: str) -> list[psutil.Process]:
     return found
 
 
+def replicas_made(name: str) -> int:
+    """How many replicas of this service there have been, by their logs."""
+    return len(list(Path(Folders.of(STACK).ray_temp).glob(f"*/session_latest/logs/serve/replica_{name}_*.log")))
+
+
 def tokens(url: str, model: str) -> list[int]:
     answer = httpx.post(f"{url}/v1/completions", json={"model": model, **PROMPT}, timeout=60)
     assert answer.status_code == 200, answer.text
@@ -117,6 +132,7 @@ def test_no_free_slice(home: Path, up: Callable[..., str]) -> None:
     assert "found: right-0 is busy: held by service first" in text
     assert "next: raise `slices` of pool right" in text
     assert host_processes(home, "left-0") == []
+    assert replicas_made("second") == 1, "one wait is final"
     assert httpx.get(f"{first}/health").status_code == 200
 
 
@@ -147,3 +163,38 @@ def test_a_client_that_leaves_through_serves_proxy_frees_its_place(up: Callable[
     with pytest.raises(httpx.ReadTimeout):
         httpx.post(f"{url}/v1/completions", json={**body, "stream": False}, timeout=0.05)
     until(lambda: httpx.get(f"{url}/health").json()["open_requests"] == 0, 20)
+
+
+def test_a_host_that_dies_while_it_boots_is_tried_again(model: Path, tmp_path: Path, up: Callable[..., str]) -> None:
+    own = Path(shutil.copytree(model, tmp_path / "model"))
+    url = up("unlucky", "left", ONE, path=str(own), build="tests.serve.built:build_dies_once")
+    assert (own / "died").exists()
+    assert replicas_made("unlucky") == 1
+    assert len(tokens(url, "unlucky")) == 60
+
+
+def test_other_services_answer_while_one_comes_and_goes(up: Callable[..., str]) -> None:
+    url = up("steady", "left", ONE)
+    before, answers, over = tokens(url, "steady"), list[list[int]](), threading.Event()
+    failed: list[BaseException] = []
+
+    def ask() -> None:
+        try:
+            while not over.is_set():
+                answers.append(tokens(url, "steady"))
+        except BaseException as error:
+            failed.append(error)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    try:
+        up("other", "right", ONE, build="tests.serve.built:build")
+        after_coming = len(answers)
+        delete_application(STACK, "other")
+        until(lambda: bool(failed) or len(answers) > after_coming + 3, 60)
+    finally:
+        over.set()
+        asking.join(90)
+    assert failed == []
+    assert after_coming > 0
+    assert all(answer == before for answer in answers)

@@ -33,8 +33,8 @@ STEP_TIMEOUT_S = 120.0
 HEALTH_PERIOD_S = 3.0
 PING_TIMEOUT_S = 20.0
 """Long enough for a host that is busy in a step; a dead one is noticed at once."""
-CONSTRUCTOR_TRIES = 2
-"""A wrong model path stays wrong; the second try is for a host that was lost just then."""
+CONSTRUCTOR_TRIES = 1
+"""A wrong model path stays wrong, and one wait for a slice is final. The replica itself retries a host lost at boot."""
 
 
 @serve.ingress()

@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 import ray
+from ray.exceptions import RayActorError
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from workloads.reserve import ReservedSlice, reserve_slice
@@ -15,6 +16,9 @@ from workloads.serve.loop import Command
 from workloads.spec import ServiceLaunch
 
 logger = logging.getLogger("ray.serve")
+
+BOOT_TRIES = 2
+"""A host that dies while it boots is worth a second slice; everything else that fails would fail again."""
 
 
 class HostsDisagree(RuntimeError):
@@ -47,7 +51,19 @@ class SliceHosts:
             SliceUnavailable: no slice of the pool became free within `reserve_timeout_s`.
             WrongHost: the hosts are not one whole slice with its chips.
             TimeoutError: booting took longer than `ready_timeout_s`.
+            RayActorError: a host process died, in every try.
         """
+        for tries_left in reversed(range(BOOT_TRIES)):
+            try:
+                return cls._start_once(launch, engine)
+            except RayActorError as error:
+                if not tries_left:
+                    raise
+                logger.warning("a host died while it booted, one more try: %s", error)
+        raise AssertionError("BOOT_TRIES is at least 1")
+
+    @classmethod
+    def _start_once(cls, launch: ServiceLaunch, engine: str) -> "SliceHosts":
         service = launch.service
         started = time.monotonic()
         reserved = reserve_slice(
