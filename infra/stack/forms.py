@@ -1,6 +1,7 @@
 """The forms that texts of a stack file have: the pattern, the same in words, and the nearest text that follows it."""
 
 import re
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -11,7 +12,11 @@ PROJECT = r"^[a-z][-a-z0-9]{4,28}[a-z0-9]$"
 # https://docs.cloud.google.com/compute/docs/regions-zones
 REGION = r"^[a-z]+-[a-z]+[0-9]+$"
 ZONE = r"^[a-z]+-[a-z]+[0-9]+-[a-z]+[0-9]*[a-z]?$"
-IMAGE = r"^[a-z0-9][a-zA-Z0-9._:/@-]*$"
+# https://github.com/distribution/reference/blob/main/reference.go
+IMAGE = (
+    r"^([a-zA-Z0-9][-.a-zA-Z0-9]*(:[0-9]+)?/)?[a-z0-9]+([._-]+[a-z0-9]+)*(/[a-z0-9]+([._-]+[a-z0-9]+)*)*"
+    r"(:[a-zA-Z0-9_][-.a-zA-Z0-9_]{0,127})?(@sha256:[0-9a-f]{64})?$"
+)
 # https://docs.cloud.google.com/storage/docs/buckets#naming
 BUCKET = r"^gs://[a-z0-9][-_.a-z0-9]{1,61}[a-z0-9](/.*)?$"
 VERSION = r"^[0-9]+[.][0-9]+[.][0-9]+$"
@@ -28,7 +33,8 @@ class Form:
 
 def slug(value: str) -> str | None:
     """The name closest to `value`: lower case, dashes for all else, a letter first."""
-    text = re.sub(r"[^a-z0-9]+", "-", value.lower()).strip("-")
+    without_marks = "".join(c for c in unicodedata.normalize("NFKD", value) if not unicodedata.combining(c))
+    text = re.sub(r"[^a-z0-9]+", "-", without_marks.lower()).strip("-")
     if text and not text[0].isalpha():
         text = f"m-{text}"
     return text or None

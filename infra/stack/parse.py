@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from infra.stack.model import Platform, PoolSpec, StackSpec
-from infra.stack.plain import Plain, TooLargeError, is_secret, plain, secrets_in, without_secrets
+from infra.stack.plain import Plain, TooLargeError, is_secret, is_secret_name, plain, secrets_in, without_secrets
 from infra.stack.problems import Problem, StackError
 from infra.stack.rules_capacity import capacity_problems
 from infra.stack.rules_jobs import job_problems
@@ -35,11 +35,17 @@ def parse_stack(config: Mapping[str, object], project: str = "tpu-ray") -> Stack
     platform = _platform(mine, project, problems)
     pools, jobs = (_entries(mine, name, project, problems) for name in ("pools", "jobs"))
     services = _entries(_contexts_of_jobs(mine, jobs), "services", project, problems)
+    unreadable = {name for name in LISTS if _told(f"{project}:{name}", problems)}
     known = pools_by_name(pools)
-    used = [pool_meant(entry, known) for entry in (*services, *jobs)]
+    # Who uses which pool is only known where both lists could be read.
+    used = known if unreadable & {"services", "jobs"} else [pool_meant(entry, known) for entry in (*services, *jobs)]
     problems += platform_problems(platform) if platform else ()
     problems += pool_problems(pools, used)
-    problems += service_problems(services, known, jobs)
+    problems += [
+        problem
+        for problem in service_problems(services, known, jobs)
+        if not ("jobs" in unreadable and problem.key.endswith(".model") and str(problem.value).startswith("job:"))
+    ]
     problems += job_problems(jobs, known)
     problems += capacity_problems(services, jobs, known)
     if problems:
@@ -50,6 +56,11 @@ def parse_stack(config: Mapping[str, object], project: str = "tpu-ray") -> Stack
         services=tuple(map(_read, services)),
         jobs=tuple(map(_read, jobs)),
     )
+
+
+def _told(key: str, problems: list[Problem]) -> bool:
+    """Whether something is wrong with the whole of a top-level key, so that no more can be said of it."""
+    return any(problem.key == key for problem in problems)
 
 
 def _read(entry: Entry[Any] | None) -> Any:
@@ -79,13 +90,16 @@ def _own_keys(config: Mapping[str, object], project: str, problems: list[Problem
             continue
         reason = "there is no such key" if colon else f"a key of a stack file begins with {project}:"
         close = nearest(f"{project}:{name}", known)
-        shown = "[secret]" if close and close.endswith(SECRETS) else without_secrets(bare)
+        hidden = is_secret_name(name) or (close is not None and close.endswith(SECRETS))
+        shown = "[secret]" if hidden else without_secrets(bare)
         problems.append(Problem(key=str(key), value=shown, reason=reason, allowed=known, nearest=close))
     return mine
 
 
 def _platform(mine: Mapping[str, Plain], project: str, problems: list[Problem]) -> Entry[Any] | None:
     key, value = f"{project}:platform", mine.get("platform")
+    if _told(key, problems):
+        return None
     if value is None:
         problems.append(Problem(key=key, reason="this key is required and missing", allowed=("local", "gke")))
         return None
@@ -93,6 +107,10 @@ def _platform(mine: Mapping[str, Plain], project: str, problems: list[Problem]) 
         return None
     short = isinstance(value, str)
     value = _decoded(value)
+    if not isinstance(value, str | dict):
+        reason = "here belongs the platform's name, or a mapping with its kind"
+        problems.append(Problem(key=key, value=without_secrets(value), reason=reason, allowed=("local", "gke")))
+        return None
     raw: Plain = {"kind": value} if isinstance(value, str) else value
     entry, found = read_entry(Platform, raw, key)
     for problem in found:
@@ -105,7 +123,7 @@ def _entries(mine: Mapping[str, Plain], name: str, project: str, problems: list[
     """The entries of one list. What is wrong with single keys of them is added to `problems`."""
     key, value = f"{project}:{name}", _decoded(mine.get(name))
     if value is None or value == []:
-        if name == "pools":
+        if name == "pools" and not _told(key, problems):
             problems.append(Problem(key=key, reason="at least one pool of slices is required", nearest=None))
         return []
     if is_secret(value):

@@ -1,5 +1,6 @@
 """Any value of a stack file as plain JSON, and the secrets found in it."""
 
+import re
 from collections.abc import Iterator, Mapping
 from math import isfinite
 
@@ -45,6 +46,11 @@ def is_secret(value: Plain) -> bool:
     return isinstance(value, dict) and list(value) == ["secure"]
 
 
+def is_secret_name(name: str) -> bool:
+    """Whether a key is called as keys of secrets are: what stands there is not shown, also where it has no place."""
+    return bool(re.search(r"secret|token$|passw|api_?key|private_?key|credential", name.replace("-", "_").lower()))
+
+
 def secrets_in(value: Plain, key: str) -> Iterator[str]:
     """The keys of all secrets in `value`, which itself stands at `key`."""
     if is_secret(value):
@@ -58,11 +64,11 @@ def secrets_in(value: Plain, key: str) -> Iterator[str]:
 
 
 def without_secrets(value: Plain) -> Plain:
-    """`value` with every secret's text taken out, to be shown in an error."""
+    """`value` with every secret's text taken out, also of what is only called like one, to be shown in an error."""
     if is_secret(value):
         return "[secret]"
     if isinstance(value, dict):
-        return {name: without_secrets(inner) for name, inner in value.items()}
+        return {name: "[secret]" if is_secret_name(name) else without_secrets(inner) for name, inner in value.items()}
     if isinstance(value, list):
         return [without_secrets(inner) for inner in value]
     return value

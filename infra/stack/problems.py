@@ -1,5 +1,6 @@
 """What is wrong with a stack file, as data: the same list is shown to a person and printed as JSON."""
 
+import json
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -46,8 +47,8 @@ class StackError(ValueError):
 
 
 def _shown(value: object) -> str:
-    """Texts that read like a number or a word of YAML in quotes, so that `"4"` and 4 differ."""
-    text = str(value)
+    """As YAML has it. Texts that read like a number or a word of YAML in quotes, so that `"4"` and 4 differ."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     if isinstance(value, str) and re.fullmatch(r"\s*|[-+.\d][-+.\deE]*|true|false|null|~", value):
         text = f'"{value}"'
     return text if len(text) <= 200 else text[:200] + " ..."

@@ -1,5 +1,6 @@
 """A stack file on disk: its `config:` mapping, or what is wrong with the file itself."""
 
+import re
 from collections.abc import Hashable
 from pathlib import Path
 
@@ -34,7 +35,7 @@ def read_stack_file(path: Path | str) -> dict[str, object]:
     ]
     config = content.get("config")
     if not isinstance(config, dict):
-        given = None if "config" not in content else str(config)
+        given = None if config is None else str(config)
         problems.append(Problem(key="config", value=given, reason="a mapping of the stack's keys belongs here"))
     if problems or not isinstance(config, dict):
         raise StackError(problems)
@@ -68,7 +69,11 @@ def _bare_secrets(config: dict[str, object], project: str) -> list[Problem]:
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML without dates (they are texts here) and without keys that are said twice."""
+    """YAML as Pulumi's own reader takes it, without keys that are said twice.
+
+    PyYAML follows YAML 1.1, where `no` is false, `1:30` is 90 and `3e-3` is a text. A number with a base (`0x4`) or
+    with zeros in front (`0123`) is a text here, so that an error shows what the user wrote.
+    """
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, object]:
         seen: set[str] = set()
@@ -82,10 +87,23 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
+_KEPT = ("tag:yaml.org,2002:null", "tag:yaml.org,2002:merge")
 _Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    first: [(tag, pattern) for tag, pattern in resolvers if tag in _KEPT]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:bool", re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF")
+)
+_Loader.add_implicit_resolver("tag:yaml.org,2002:int", re.compile(r"^[-+]?(?:0|[1-9][0-9_]*)$"), list("-+0123456789"))
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(
+        r"^(?:[-+]?(?:(?:0|[1-9][0-9]*)?[.][0-9]+|(?:0|[1-9][0-9]*)[.]?)(?:[eE][-+]?[0-9]+)?"
+        r"|[-+]?[.](?:inf|Inf|INF)|[.](?:nan|NaN|NAN))$"
+    ),
+    list("-+.0123456789"),
+)
 
 
 def _load(path: Path) -> dict[object, object]:

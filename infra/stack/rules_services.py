@@ -47,9 +47,9 @@ def pool_meant(entry: Entry[ServiceSpec] | Entry[JobSpec], pools: Mapping[str, P
 
 
 def unknown_pool(entry: Entry[ServiceSpec] | Entry[JobSpec], pools: Mapping[str, Pool]) -> Iterator[Problem]:
-    """A pool that is not in the file."""
+    """A pool that is not in the file. Where there are no pools at all, that is what is told."""
     name = entry.text("pool")
-    if name is not None and name not in pools:
+    if name is not None and pools and name not in pools:
         yield Problem(
             key=f"{entry.key}.pool",
             value=name,

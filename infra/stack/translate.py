@@ -9,9 +9,10 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, to_json
 
 from infra.stack.forms import form_of, slug
-from infra.stack.plain import Plain, is_secret, without_secrets
+from infra.stack.plain import Plain, is_secret, is_secret_name, without_secrets
 from infra.stack.problems import Problem
 from workloads.spec import SliceError
+from workloads.spec.generations import GENERATIONS
 from workloads.spec.nearest import nearest
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -163,6 +164,7 @@ def _problem(detail: ErrorDetails, place: Path, raw: Plain, key: str, model: Any
     if kind == "extra_forbidden":
         known = _known_keys(model, raw, place[:-1])
         name = str(place[-1])
+        shown = "[secret]" if is_secret_name(name) else shown
         return Problem(
             key=where, value=shown, reason="there is no such key here", allowed=known, nearest=nearest(name, known)
         )
@@ -188,7 +190,8 @@ def _problem(detail: ErrorDetails, place: Path, raw: Plain, key: str, model: Any
         )
     if kind in _BOUNDS:
         words, open_end = _BOUNDS[kind]
-        bound = next(iter(context.values()))
+        # A number of slices is the most and the least at once: the narrower limit holds.
+        bound = max(1, next(iter(context.values()))) if place == ("slices",) else next(iter(context.values()))
         limit = f"{words} {as_number(bound)}"
         close = None if open_end else int(bound) if float(bound).is_integer() else bound
         return Problem(key=where, value=shown, reason=f"must be {limit}", allowed=(limit,), nearest=close)
@@ -207,8 +210,14 @@ def _problem(detail: ErrorDetails, place: Path, raw: Plain, key: str, model: Any
     wanted = _COUNT if place == ("slices",) else _TYPES.get(kind)
     if wanted is None:
         return Problem(key=where, value=shown, reason=detail["msg"])
+    allowed = tuple(GENERATIONS) if place == ("generation",) else (wanted,)
+    in_quotes = wanted == _TEXT and isinstance(value, int | float) and place[-1:] not in _NAMES
     return Problem(
-        key=where, value=shown, reason=f"must be {wanted}", allowed=(wanted,), nearest=_as_wanted(value, wanted, place)
+        key=where,
+        value=shown,
+        reason=f"must be {wanted}" + (": write it in quotes" if in_quotes and allowed == (_TEXT,) else ""),
+        allowed=allowed,
+        nearest=_as_wanted(value, wanted, place),
     )
 
 
@@ -219,6 +228,7 @@ _BOUNDS = {
     "less_than_equal": ("at most", False),
 }
 _COUNT = "a whole number, or {min: ..., max: ...}"
+_NAMES = ("name",), ("run",), ("pool",), ("namespace",)
 _TEXT, _WHOLE, _NUMBER = "text", "a whole number", "a number"
 _TYPES = {
     "string_type": _TEXT,
@@ -240,12 +250,16 @@ _TYPES = {
 def _as_wanted(value: Plain, wanted: str, place: Path) -> int | float | str | None:
     """A number written as text, a text written as number, a whole number written with a fraction."""
     if wanted == _TEXT and isinstance(value, int | float) and not isinstance(value, bool):
-        return slug(str(value)) if place[-1:] in (("name",), ("run",)) else str(value)
-    if wanted == _WHOLE and isinstance(value, float):
+        name = place[-1] if place else ""
+        if name in ("model", "source"):
+            return str(value)
+        # Of a version's or a topology's last digits nothing is left in a number: `2.60` is 2.6.
+        return slug(str(value)) if (name,) in _NAMES else None
+    if wanted in (_WHOLE, _COUNT) and isinstance(value, float):
         return round(value)
-    if wanted in (_WHOLE, _NUMBER) and isinstance(value, str):
+    if wanted in (_WHOLE, _COUNT, _NUMBER) and isinstance(value, str):
         try:
-            number = int(value) if wanted == _WHOLE else float(value)
+            number = float(value) if wanted == _NUMBER else int(value)
         except ValueError:
             return None
         return number if isfinite(number) else None

@@ -42,7 +42,7 @@ class DataSpec(BaseModel):
         default="bundled:python-reference",
         description="`bundled:<name>`, or a path to a .txt or .parquet (column `text`).",
     )
-    global_batch: int = Field(default=32, ge=1, description="Rows per step over all hosts.")
+    global_batch: int = Field(default=32, ge=1, le=16777216, description="Rows per step over all hosts.")
     final_batch: Literal["drop", "pad", "error"] = Field(
         default="drop",
         description="The ragged batch at an epoch's end: dropped, padded (padded rows leave the loss), or refused.",
@@ -59,10 +59,10 @@ class JobSpec(BaseModel):
     name: Name = Field(description="With the run it names the RayJob: `<name>-<run>`.")
     pool: str = Field(description="The pool whose slice it takes, for the length of the run.")
     run: Name = Field(default="r1", description="A new value here, and only here, starts the job again.")
-    steps: int = Field(default=200, ge=1, description="Steps of training.")
+    steps: int = Field(default=200, ge=1, le=1000000000, description="Steps of training.")
     learning_rate: float = Field(default=3e-3, gt=0, description="The highest, after warm-up.")
-    checkpoint_every: int = Field(default=50, ge=1, description="Steps between checkpoints.")
-    keep_checkpoints: int = Field(default=2, ge=1, description="Checkpoints that are kept, the newest.")
+    checkpoint_every: int = Field(default=50, ge=1, le=1000000000, description="Steps between checkpoints.")
+    keep_checkpoints: int = Field(default=2, ge=1, le=10000, description="Checkpoints that are kept, the newest.")
     seed: int = Field(default=0, ge=0, lt=2**32, description="Of the first parameters.")
     model: ModelSpec = Field(default=ModelSpec(), description="Shape of the model.")
     mesh: MeshSpec = Field(default=MeshSpec(), description="How the devices of the slice are divided.")
