@@ -1,6 +1,8 @@
 """The list of commands, and what happens to an error that none of them foresaw."""
 
+import contextlib
 import importlib
+import sys
 from typing import Annotated, Any
 
 import typer
@@ -63,5 +65,16 @@ def _root(
 
 
 def main() -> None:
-    """Entry point of the console script."""
-    app()
+    """Entry point of the console script.
+
+    A folder that cannot be written or a full disk is the user's to mend: one line and exit code 1, no traceback.
+    """
+    try:
+        app()
+    except OSError as error:
+        if not error.strerror:
+            raise
+        where = f"{error.filename}: " if error.filename is not None else ""
+        with contextlib.suppress(OSError):  # It may be the error stream itself that is broken.
+            typer.echo(f"error: {where}{error.strerror}", err=True)
+        sys.exit(1)

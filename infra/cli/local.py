@@ -6,15 +6,16 @@ from typing import Annotated, Any
 
 import typer
 
+from infra.cli.names import stack_name
 from infra.platforms.local import cluster
 from infra.platforms.local.errors import LocalError
 from infra.platforms.local.folders import Folders
 from infra.platforms.local.spec import ClusterSpec
-from infra.stack import StackError, parse_stack, read_stack_file
+from infra.stack import StackError, load_stack
 
 app = typer.Typer(help="The emulated slices of a `local` stack, without Pulumi.", no_args_is_help=True)
 
-StackName = Annotated[str, typer.Option("--stack", "-s", help="Name of the stack.")]
+StackName = Annotated[str, typer.Option("--stack", "-s", callback=stack_name, help="Name of the stack.")]
 StackFile = Annotated[Path | None, typer.Option("--file", "-f", help="Stack file; default stacks/Pulumi.<stack>.yaml.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON value on the standard output.")]
 
@@ -24,7 +25,7 @@ def start(stack: StackName = "local", file: StackFile = None, as_json: AsJson = 
     """Start the cluster: Ray's head and one Ray node per host. Services and jobs are left to `tpu-ray up`."""
     path = file or Path("stacks") / f"Pulumi.{stack}.yaml"
     try:
-        spec = ClusterSpec.of(stack, parse_stack(read_stack_file(path)))
+        spec = ClusterSpec.of(stack, load_stack(path))
         cluster.start(spec, _say)
     except (StackError, ValueError) as error:
         _fail(error, as_json, code=2)

@@ -6,24 +6,32 @@ from typing import Annotated
 
 import typer
 
+from infra.cli.names import stack_name
+
 
 def render_command(
-    stack: Annotated[str, typer.Option("--stack", "-s", help="The stack: `dev` is stacks/Pulumi.dev.yaml.")],
+    stack: Annotated[
+        str, typer.Option("--stack", "-s", callback=stack_name, help="The stack: `dev` is stacks/Pulumi.dev.yaml.")
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the files; made when missing.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print the written files as a JSON list.")] = False,
 ) -> None:
     """Write a RayService for each service and a RayJob for each job of a GKE stack; touches no cluster."""
     import yaml
 
-    from infra.cli.stacks import checked_stack
+    from infra.cli.stacks import checked_stack, refused
     from infra.platforms.gke.manifests import manifests
+    from infra.stack import Problem
 
     _, spec = checked_stack(stack, as_json)
     if spec.platform.kind != "gke":
-        typer.echo(
-            f"tpu-ray:platform.kind: {spec.platform.kind}\n    only a gke stack has manifests; allowed: gke", err=True
+        problem = Problem(
+            key="tpu-ray:platform.kind",
+            value=spec.platform.kind,
+            reason="only a gke stack has manifests",
+            allowed=("gke",),
         )
-        raise typer.Exit(2)
+        raise refused(str(problem), [problem], as_json)
     written: list[str] = []
     try:
         output.mkdir(parents=True, exist_ok=True)

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from infra.cli.names import stack_name
 from infra.cli.progress import say
 
 
@@ -25,21 +26,27 @@ def setup_command() -> None:
     typer.echo(f"state: {backend.where} ({kept})")
 
 
+def _stack_or_none(value: str) -> str:
+    return stack_name(value) if value else value
+
+
 def env_command(
     stack: Annotated[
-        str, typer.Option("--stack", "-s", help="Also TPU_RAY_STACK_FILE, for `pulumi --config-file`.")
+        str,
+        typer.Option(
+            "--stack", "-s", callback=_stack_or_none, help="Also TPU_RAY_STACK_FILE, for `pulumi --config-file`."
+        ),
     ] = "",
     shell: Annotated[bool, typer.Option("--shell/--json", help="Lines for a POSIX shell, or one JSON object.")] = True,
 ) -> None:
     """Print the environment for plain `pulumi`: eval "$(.venv/bin/tpu-ray env)"."""
     import json
 
-    from infra.automation.project import find_project
     from infra.automation.workspace import process_environment, working_file
     from infra.cli.stacks import project_with
     from infra.pulumi_cli import choose_backend, find_cli
 
-    project = project_with(stack) if stack else find_project()
+    project = project_with(stack, as_json=not shell)
     cli, refused = find_cli()
     if cli is None:
         typer.echo("there is no Pulumi CLI yet; run `tpu-ray setup`", err=True)

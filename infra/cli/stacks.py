@@ -1,17 +1,22 @@
 """`tpu-ray up | preview | refresh | destroy`: one stack, through the Automation API."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from infra.cli.names import stack_name
+
 if TYPE_CHECKING:
     from infra.automation.operate import Operation, Outcome
     from infra.automation.project import Project
-    from infra.stack import StackSpec
+    from infra.stack import Problem, StackSpec
 
-Stack = Annotated[str, typer.Option("--stack", "-s", help="The stack: `local` is stacks/Pulumi.local.yaml.")]
+Stack = Annotated[
+    str, typer.Option("--stack", "-s", callback=stack_name, help="The stack: `local` is stacks/Pulumi.local.yaml.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object; progress goes to stderr.")]
 
 
@@ -69,41 +74,45 @@ def run(operation: "Operation", stack: str, as_json: bool, expect_no_changes: bo
 
 def checked_stack(stack: str, as_json: bool) -> tuple["Project", "StackSpec"]:
     """The project and the stack's content; ends with 2 and the problems that `check` names where the file is wrong."""
-    from infra.stack import StackError, parse_stack, read_stack_file
+    from infra.stack import StackError, load_stack
 
-    project = project_with(stack)
+    project = project_with(stack, as_json)
     file = project.stack_file(stack)
     try:
-        return project, parse_stack(read_stack_file(file), project.name)
+        return project, load_stack(file, project.name)
     except StackError as error:
-        if as_json:
-            problems = [problem.model_dump(mode="json") for problem in error.problems]
-            typer.echo(json.dumps({"ok": False, "problems": problems}, indent=2))
-        else:
-            typer.echo(f"{file}: {error}", err=True)
-        raise typer.Exit(2) from None
+        raise refused(f"{file}: {error}", error.problems, as_json) from None
 
 
-def project_with(stack: str) -> "Project":
-    """The checkout's project; ends with 2 where it or the stack's file is missing."""
+def project_with(stack: str = "", as_json: bool = False) -> "Project":
+    """The checkout's project; ends with 2 where it, or the file of the stack that is named, is missing."""
     from infra.automation.project import ProjectNotFound, find_project
+    from infra.stack import Problem
     from workloads.spec.nearest import nearest
 
     try:
         project = find_project()
     except ProjectNotFound as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(2) from None
-    if not project.stack_file(stack).is_file():
+        raise refused(str(error), [Problem(key="Pulumi.yaml", reason=str(error))], as_json) from None
+    if stack and not project.stack_file(stack).is_file():
         known = project.stacks()
         near = nearest(stack, known)
-        typer.echo(
-            f"--stack {stack}: there is no {project.stack_file(stack)}; there are: {', '.join(known) or 'none'}"
-            + (f". Nearest: {near}" if near else ""),
-            err=True,
-        )
-        raise typer.Exit(2)
+        reason = f"there is no {project.stack_file(stack)}"
+        said = f"--stack {stack}: {reason}; there are: {', '.join(known) or 'none'}"
+        said += f". Nearest: {near}" if near else ""
+        problem = Problem(key="--stack", value=stack, reason=reason, allowed=known, nearest=near)
+        raise refused(said, [problem], as_json)
     return project
+
+
+def refused(said: str, problems: Iterable["Problem"], as_json: bool) -> typer.Exit:
+    """The end (code 2) of a command that its user has to give something else; told as JSON or in words."""
+    if as_json:
+        found = [problem.model_dump(mode="json") for problem in problems]
+        typer.echo(json.dumps({"ok": False, "problems": found}, indent=2))
+    else:
+        typer.echo(said, err=True)
+    return typer.Exit(2)
 
 
 def as_dict(outcome: "Outcome") -> dict[str, object]:
