@@ -14,7 +14,8 @@ def model_name(model: str) -> str:
 
 def job_launch(stack: StackSpec, job: JobSpec, storage: str) -> JobLaunch:
     """The value of a job's run. `storage` is the folder or bucket that all hosts share."""
-    return JobLaunch(job=job, slice=stack.pool(job.pool).slice, storage=storage)
+    # `gs://bucket//run` would be another place than `gs://bucket/run`.
+    return JobLaunch(job=job, slice=stack.pool(job.pool).slice, storage=storage.rstrip("/"))
 
 
 def service_launch(stack: StackSpec, service: ServiceSpec, storage: str, model_version: str = "") -> ServiceLaunch:

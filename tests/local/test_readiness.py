@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from infra.platforms.local.deploy import model_name
+from infra.plan.launches import model_name
 from infra.platforms.local.readiness import cause_of, deepest_reason, progress_of
 
 CONSTRUCTOR = """\

@@ -31,6 +31,11 @@ def test_a_service_gets_its_pools_slice_and_its_model() -> None:
     assert application["name"] == "chat"
 
 
+def test_a_slash_behind_the_bucket_makes_no_other_place() -> None:
+    stack = parse_stack(config())
+    assert job_launch(stack, stack.jobs[0], "gs://bucket/") == job_launch(stack, stack.jobs[0], "gs://bucket")
+
+
 def test_a_service_of_a_job_gets_the_jobs_export_and_its_step() -> None:
     stack = parse_stack(config())
     launch = service_launch(stack, stack.services[1], "/storage", model_version="200")

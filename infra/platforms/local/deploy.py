@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 
 import pulumi
 
+from infra.plan.launches import JOB_MODEL as JOB
+from infra.plan.launches import job_launch, model_name, service_launch
 from infra.plan.workloads import job_entrypoint, serve_application
 from infra.platforms.local.cluster_resource import LocalCluster
 from infra.platforms.local.folders import Folders
@@ -17,7 +19,6 @@ from infra.stack import StackSpec
 from workloads.spec import JobLaunch, ServiceLaunch, ServiceSpec
 
 Application = Callable[[ServiceLaunch], Mapping[str, object]]
-JOB = "job:"
 
 
 def deploy(
@@ -30,10 +31,8 @@ def deploy(
     spec = ClusterSpec.of(stack_name, stack)
     folders = Folders.of(stack_name)
     cluster = LocalCluster("cluster", spec)
-    launches = {
-        job.name: JobLaunch(job=job, slice=stack.pool(job.pool).slice, storage=str(folders.storage))
-        for job in stack.jobs
-    }
+    storage = str(folders.storage)
+    launches = {job.name: job_launch(stack, job, storage) for job in stack.jobs}
     runs = {
         name: JobRun(
             name,
@@ -60,7 +59,7 @@ def deploy(
     }
     endpoints: dict[str, pulumi.Output[str]] = {}
     for service in stack.services:
-        application = _application(service, stack, launches, finished, application_of)
+        application = _application(service, stack, storage, finished, application_of)
         # The session of the service's own entry: so Ready follows it, also where only the application is made anew.
         app = ServeApp(
             service.name,
@@ -90,32 +89,19 @@ def deploy(
 def _application(
     service: ServiceSpec,
     stack: StackSpec,
-    launches: Mapping[str, JobLaunch],
+    storage: str,
     finished: Mapping[str, JobFinished],
     application_of: Application,
 ) -> pulumi.Input[str]:
     """The service's Serve application as JSON; for a `job:` model known once the job's model is there."""
-    shape = stack.pool(service.pool).slice
+
+    def application(step: str = "") -> str:
+        return json.dumps(application_of(service_launch(stack, service, storage, step)), sort_keys=True)
+
     if not service.model.startswith(JOB):
-        launch = ServiceLaunch(service=service, slice=shape, model=service.model, model_name=model_name(service.model))
-        return json.dumps(application_of(launch), sort_keys=True)
-    job = service.model.removeprefix(JOB)
-    export_dir = launches[job].export_dir
-
-    def trained(step: str) -> str:
-        launch = ServiceLaunch(
-            service=service, slice=shape, model=export_dir, model_name=model_name(service.model), model_version=step
-        )
-        return json.dumps(application_of(launch), sort_keys=True)
-
+        return application()
     # The job's end decides: its step is an output, and a new run has a new folder.
-    return finished[job].step.apply(trained)
-
-
-def model_name(model: str) -> str:
-    """What clients call a model: the last word of `package:x`, `job:x` or a path."""
-    name = model.rpartition(":")[2].rstrip("/").rpartition("/")[2]
-    return name.removesuffix(".gguf") or model
+    return finished[service.model.removeprefix(JOB)].step.apply(application)
 
 
 def _expected(service: ServiceSpec, stack: StackSpec) -> Expected:

@@ -1,0 +1,73 @@
+"""What was tried on one machine is what runs in the cloud: the same Serve application, the same command."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from infra.platforms.gke.manifests import manifests
+from infra.platforms.local import deploy as package_deploy
+from infra.platforms.local.folders import Folders
+from infra.stack import parse_stack
+from tests.render.stacks import GKE, config
+
+STEP = "10"
+BUCKET = str(GKE["storage"])
+
+
+class Said:
+    """A resource's output whose value is known."""
+
+    def __init__(self, value: str) -> None:
+        self.value = value
+
+    def apply(self, function: Callable[[str], str]) -> "Said":
+        return Said(function(self.value))
+
+
+class Declared:
+    """Stands for every resource; keeps what it was declared with."""
+
+    made: list[tuple[str, dict[str, Any]]]
+
+    def __init__(self, name: str, *_: Any, **inputs: Any) -> None:
+        self.made.append((name, inputs))
+        self.session, self.step, self.url = Said("s"), Said(STEP), Said("http://x")
+        self.run_name = inputs.get("run_name")
+
+
+def test_application_and_entrypoint_are_those_of_the_manifests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TPU_RAY_HOME", str(tmp_path))
+    # The function of the same name hides its module.
+    module = sys.modules[package_deploy.__module__]
+    kinds: dict[str, type[Declared]] = {
+        kind: type(kind, (Declared,), {"made": []})
+        for kind in ("LocalCluster", "JobRun", "JobFinished", "ServeApp", "Ready")
+    }
+    for kind, stand_in in kinds.items():
+        monkeypatch.setattr(module, kind, stand_in)
+    monkeypatch.setattr(module.pulumi, "export", lambda *_: None)
+    monkeypatch.setattr(module.pulumi, "ResourceOptions", lambda **_: None)
+
+    package_deploy("t", parse_stack(config(platform="local")))
+    here = str(Folders.of("t").storage)
+    texts = {name: inputs["application"] for name, inputs in kinds["ServeApp"].made}
+    applications = {name: json.loads(getattr(text, "value", text)) for name, text in texts.items()}
+    entrypoints = {name: inputs["entrypoint"] for name, inputs in kinds["JobRun"].made}
+
+    gke = parse_stack(config())
+    assert gke.platform.kind == "gke"
+    rendered = manifests(gke.platform, gke)
+    assert set(applications) == {"chat", "trained"}
+    for name, application in applications.items():
+        (there,) = yaml.safe_load(rendered[f"rayservice-{name}.yaml"]["spec"]["serveConfigV2"])["applications"]  # type: ignore[index]
+        if name == "trained":
+            # Only the local platform waits for the job, and so knows which step its model is of.
+            assert application["args"].pop("model_version") == STEP
+            assert there["args"].pop("model_version") == ""
+        assert json.loads(json.dumps(application).replace(here, BUCKET)) == there
+    assert entrypoints["train"].replace(here, BUCKET) == rendered["rayjob-train.yaml"]["spec"]["entrypoint"]  # type: ignore[index]
