@@ -91,6 +91,7 @@ All hosts run the same steps in the same order and must give the same tokens; if
 - A replica decodes `engine.max_slots` requests together; {waiting} more per slot may wait, then 429.
 - A prompt and its answer have at most `engine.context` tokens.
 - One choice per request, no tools, no forced formats, no log probabilities of tokens that were not chosen.
+- While no replica of a service is up (the only one is being replaced), requests to it wait; set a timeout.
 - A request is not moved to another replica when its own dies: the client gets an error and may send it again.
 """
 
