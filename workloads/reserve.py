@@ -15,6 +15,7 @@ from ray.util.placement_group import PlacementGroup, placement_group, remove_pla
 
 from workloads.slices_seen import SeenSlice, describe, look
 from workloads.spec import Slice
+from workloads.spec.pools import pool_resource
 
 _TRY_S = 10.0
 """How long a chosen slice may take to be granted; what looked free a moment ago may be taken by another."""
@@ -84,7 +85,7 @@ def reserve_slice(slice: Slice, pool: str, timeout_s: float, holder: str = "") -
                 raise SliceUnavailable(_unavailable(slice, pool, timeout_s, look(slice, pool)))
             if ticket is None:
                 ticket = placement_group(
-                    [{slice.ray_head_resource: 1, _pool_resource(pool): _POOL_SHARE}], name=_name(holder, "waits")
+                    [{slice.ray_head_resource: 1, pool_resource(pool): _POOL_SHARE}], name=_name(holder, "waits")
                 )
             time.sleep(min(_POLL_S, max(0.0, deadline - time.monotonic())))
     finally:
@@ -96,7 +97,7 @@ def _try(
     slice: Slice, pool: str, seen: SeenSlice, wait_s: float, holder: str, with_head: bool
 ) -> PlacementGroup | None:
     """The group of all hosts of this slice, or None when it is not granted in time."""
-    bundle: dict[str, float] = {"CPU": 1, "TPU": slice.chips_per_host, _pool_resource(pool): _POOL_SHARE}
+    bundle: dict[str, float] = {"CPU": 1, "TPU": slice.chips_per_host, pool_resource(pool): _POOL_SHARE}
     bundles = [dict(bundle) for _ in range(slice.hosts)]
     if with_head:
         bundles[0][slice.ray_head_resource] = 1
@@ -138,10 +139,6 @@ def _unavailable(slice: Slice, pool: str, timeout_s: float, slices: Sequence[See
         found = "found: " + "; ".join(describe(seen, slice) for seen in slices)
         step = f"next: raise `slices` of pool {pool}, or end what holds them"
     return f"no slice for this workload. {wanted}. {found}. {step}."
-
-
-def _pool_resource(pool: str) -> str:
-    return f"pool:{pool}"
 
 
 def _name(holder: str, verb: str) -> str:

@@ -9,6 +9,7 @@ from ray._private.state import available_resources_per_node
 from ray.util import placement_group_table
 
 from workloads.spec import Slice
+from workloads.spec.pools import pool_resource
 
 NAME, WORKER_ID = "ray.io/tpu-slice-name", "ray.io/tpu-worker-id"
 TOPOLOGY, POD_TYPE = "ray.io/tpu-topology", "ray.io/tpu-pod-type"
@@ -65,7 +66,7 @@ def sort_out(
     by_name: dict[str, list[SeenHost]] = {}
     for node in nodes:
         labels, total = node.get("Labels", {}), node.get("Resources", {})
-        if not node["Alive"] or f"pool:{pool}" not in total or NAME not in labels:
+        if not node["Alive"] or pool_resource(pool) not in total or NAME not in labels:
             continue
         if labels.get(TOPOLOGY) != slice.topology or labels.get(POD_TYPE) != slice.ray_pod_type:
             continue

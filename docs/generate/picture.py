@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+from docs.generate.page import write_or_check
 from infra.stack import PoolSpec, StackSpec, parse_stack, read_stack_file
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -139,14 +140,5 @@ def draw(stack: StackSpec) -> str:
     )
 
 
-def main() -> int:
-    """Write the picture, or with --check say whether the committed one is current (exit 1 when not)."""
-    drawn = draw(parse_stack(read_stack_file(STACK_FILE)))
-    if "--check" in sys.argv[1:]:
-        return 0 if PICTURE.exists() and PICTURE.read_text() == drawn else 1
-    PICTURE.write_text(drawn)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_check(PICTURE, draw(parse_stack(read_stack_file(STACK_FILE)))))

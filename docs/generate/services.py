@@ -7,6 +7,7 @@ import json
 import sys
 from pathlib import Path
 
+from docs.generate.page import write_or_check
 from workloads.serve.app import HEALTH_PERIOD_S, PING_TIMEOUT_S, STEP_TIMEOUT_S, WAITING_PER_SLOT
 from workloads.serve.protocol import LABELS, REFUSED, ChatRequest, CompletionRequest
 
@@ -17,7 +18,7 @@ TEXT = """\
 
 # Services
 
-Every entry of `tpu-ray:services` answers OpenAI's API below its own path; `tpu-ray outputs` prints the URLs. OpenAI's
+Every entry of `tpu-ray:services` answers OpenAI's API below its own path; `make up` prints the URLs. OpenAI's
 clients take `<url>/v1` as base URL and any text as key.
 
 | | |
@@ -127,13 +128,5 @@ def _values(values: tuple[object, ...]) -> str:
     return ", ".join(f"`{json.dumps(value)}`" for value in values) or "only `null`"
 
 
-def main() -> int:
-    """Write the page, or with --check say whether the committed one is current (exit 1 when not)."""
-    if "--check" in sys.argv[1:]:
-        return 0 if PAGE.exists() and PAGE.read_text() == page() else 1
-    PAGE.write_text(page())
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_check(PAGE, page()))

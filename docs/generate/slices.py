@@ -6,6 +6,7 @@ Run: `python docs/generate/slices.py [--check]`.
 import sys
 from pathlib import Path
 
+from docs.generate.page import write_or_check
 from infra.cli.slices import SHOWN, rule_of, shown_slices
 from workloads.spec import Slice
 from workloads.spec.generations import GENERATIONS, Generation
@@ -65,13 +66,5 @@ def _ray_rule(table: Generation) -> str:
     return f" Ray reserves those with A up to {a}, B up to {b} and C up to {c}."
 
 
-def main() -> int:
-    """Write the page, or with --check say whether the committed one is current (exit 1 when not)."""
-    if "--check" in sys.argv[1:]:
-        return 0 if PAGE.exists() and PAGE.read_text() == page() else 1
-    PAGE.write_text(page())
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_check(PAGE, page()))

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from docs.generate.page import write_or_check
 from infra.stack import GkePlatform, LocalPlatform, PoolSpec, SliceCount, StackError, parse_stack
 from infra.stack.forms import form_of
 from infra.stack.parse import SECRETS
@@ -178,13 +179,5 @@ def _mistakes() -> str:
     raise AssertionError("the example of a wrong stack file is right")
 
 
-def main() -> int:
-    """Write the page, or with --check say whether the committed one is current (exit 1 when not)."""
-    if "--check" in sys.argv[1:]:
-        return 0 if PAGE.exists() and PAGE.read_text() == page() else 1
-    PAGE.write_text(page())
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_check(PAGE, page()))

@@ -12,13 +12,14 @@ import yaml
 
 from infra.plan.launches import job_launch, service_launch
 from infra.plan.workloads import job_entrypoint, serve_application
-from infra.platforms.gke.cluster import pool_resource, worker_group
+from infra.platforms.gke.cluster import worker_group
 from infra.platforms.gke.machines import MACHINES
 from infra.platforms.gke.manifests import manifests, ray_job, ray_service
 from infra.stack import GkePlatform, PoolSpec, StackSpec, parse_stack
 from tests.render.stacks import GKE, config
 from workloads.spec import JobLaunch, ServiceLaunch, catalogue
 from workloads.spec.generations import GENERATIONS
+from workloads.spec.pools import pool_resource
 
 BUCKET = str(GKE["storage"])
 

@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("script", ["stack_file", "slices"])
+@pytest.mark.parametrize("script", ["stack_file", "slices", "picture"])
 def test_page_is_current(script: str) -> None:
     path = ROOT / "docs" / "generate" / f"{script}.py"
     done = subprocess.run([sys.executable, str(path), "--check"], capture_output=True, text=True)

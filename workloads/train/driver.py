@@ -11,6 +11,7 @@ from workloads.data.plan import BatchPlan, plan_batches
 from workloads.data.prepare import Prepared, prepare
 from workloads.data.problem import JobProblem
 from workloads.spec.launch import JobLaunch
+from workloads.spec.pools import pool_resource
 from workloads.train.folder import RunFolder
 
 OK, FAILED, BAD_JOB = 0, 1, 2
@@ -192,7 +193,7 @@ def worker_resources(launch: JobLaunch) -> dict[str, float]:
     """
     from ray.util.tpu import get_tpu_worker_resources
 
-    from workloads.train.found import free_slice, pool_resource
+    from workloads.train.found import free_slice
 
     shape = launch.slice
     taken: dict[str, float] = {"CPU": 1, "TPU": shape.chips_per_host, pool_resource(launch.job.pool): 1}

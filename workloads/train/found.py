@@ -6,9 +6,9 @@ from typing import Any
 import ray
 import ray._private.state
 
+from workloads.slices_seen import NAME, TOPOLOGY, look
 from workloads.spec.launch import JobLaunch
-
-SLICE_NAME, TOPOLOGY = "ray.io/tpu-slice-name", "ray.io/tpu-topology"
+from workloads.spec.pools import POOL_PREFIX, pool_resource
 
 
 def wanted_text(launch: JobLaunch) -> str:
@@ -23,12 +23,19 @@ def found_text(launch: JobLaunch) -> str:
     resource = pool_resource(launch.job.pool)
     nodes = [node for node in _nodes() if node["Resources"].get(resource)]
     if not nodes:
-        pools = sorted({name[5:] for node in _nodes() for name in node["Resources"] if name.startswith("pool:")})
+        pools = sorted(
+            {
+                name.removeprefix(POOL_PREFIX)
+                for node in _nodes()
+                for name in node["Resources"]
+                if name.startswith(POOL_PREFIX)
+            }
+        )
         return f"no host of pool {launch.job.pool!r} in the cluster; pools with hosts: {', '.join(pools) or 'none'}"
     free = _free()
     slices: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for node in nodes:
-        slices[node["Labels"].get(SLICE_NAME, "without name")].append(node)
+        slices[node["Labels"].get(NAME, "without name")].append(node)
     parts = []
     for name, hosts in sorted(slices.items()):
         chips = sum(int(host["Resources"].get("TPU", 0)) for host in hosts)
@@ -40,13 +47,7 @@ def found_text(launch: JobLaunch) -> str:
 
 def free_slice(launch: JobLaunch) -> str | None:
     """The name of a slice of the pool whose hosts are all alive with all chips free, or None."""
-    free = _free()
-    slices: dict[str, int] = defaultdict(int)
-    for node in _nodes():
-        name = node["Labels"].get(SLICE_NAME)
-        if name and node["Resources"].get(pool_resource(launch.job.pool)):
-            slices[name] += free.get(node["NodeID"], {}).get("TPU", 0) == launch.slice.chips_per_host
-    return next((name for name, hosts in sorted(slices.items()) if hosts == launch.slice.hosts), None)
+    return next((seen.name for seen in look(launch.slice, launch.job.pool) if seen.intact and seen.tpus_free), None)
 
 
 def _nodes() -> list[dict[str, Any]]:
@@ -57,8 +58,3 @@ def _nodes() -> list[dict[str, Any]]:
 def _free() -> dict[str, dict[str, float]]:
     """What is free of each resource, by node id. A resource that is used up is absent, not 0."""
     return dict(ray._private.state.available_resources_per_node())  # type: ignore[no-untyped-call]
-
-
-def pool_resource(pool: str) -> str:
-    """The Ray resource that every host of a pool carries."""
-    return f"pool:{pool}"

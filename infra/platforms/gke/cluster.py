@@ -5,22 +5,15 @@ import json
 from infra.platforms.gke.machines import MACHINES
 from infra.stack import GkePlatform, PoolSpec
 from workloads.spec import Slice
+from workloads.spec.pools import POOL_UNITS, pool_resource
 
 Manifest = dict[str, object]
-
-POOL_UNITS = 1000
-"""How much of the resource `pool:<name>` each host carries; a slice is asked for with a little of it per host."""
 
 HEAD_CPUS, HEAD_MEMORY_GIB = 4, 16
 
 # The names are ours, the numbers are Ray's, Serve's, libtpu's and JAX's defaults.
 HEAD_PORTS = {"gcs-server": 6379, "dashboard": 8265, "client": 10001, "serve": 8000, "metrics": 8080}
 WORKER_PORTS = {"serve": 8000, "metrics": 8080, "tpu-slice": 8471, "jax-coordinator": 8476}
-
-
-def pool_resource(pool: str) -> str:
-    """The Ray resource that every host of a pool carries, so that a slice of this pool can be asked for."""
-    return f"pool:{pool}"
 
 
 def slice_selector(shape: Slice) -> dict[str, str]:

@@ -31,8 +31,8 @@ class LocalClusterProvider(ResourceProvider):
         return CheckResult({**news, "session": session}, [])
 
     @reports_plainly
-    def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
-        return DiffResult(changes=differs(_olds, _news, "spec", "session"))
+    def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> DiffResult:
+        return DiffResult(changes=differs(olds, news, "spec", "session"))
 
     @reports_plainly
     def create(self, props: dict[str, Any]) -> CreateResult:

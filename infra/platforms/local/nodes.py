@@ -8,7 +8,8 @@ from pathlib import Path
 from infra.platforms.local.folders import Folders
 from infra.platforms.local.memory import HEAD_STORE_MIB, HOST_STORE_MIB
 from infra.platforms.local.processes import MARKER
-from infra.platforms.local.spec import POOL_UNITS, EmulatedHost
+from infra.platforms.local.spec import EmulatedHost
+from workloads.spec.pools import POOL_UNITS, pool_resource
 
 HEAD = "head"
 HEAD_CPUS = 6
@@ -96,7 +97,7 @@ def host_command(
     ray: Path, folders: Folders, host: EmulatedHost, place: int, ports: NodePorts, gcs_address: str
 ) -> list[str]:
     """`ray start` for one emulated host, which is node `place` of the cluster."""
-    resources = {"TPU": host.slice.chips_per_host, f"pool:{host.pool}": POOL_UNITS}
+    resources = {"TPU": host.slice.chips_per_host, pool_resource(host.pool): POOL_UNITS}
     return [
         *_common(ray, folders, place, ports, HOST_CPUS, HOST_STORE_MIB),
         f"--address={gcs_address}",

@@ -7,9 +7,6 @@ from typing import cast
 from infra.stack import StackSpec
 from workloads.spec import Slice
 
-POOL_UNITS = 1000
-"""How much of the resource `pool:<name>` each host of the pool carries. A reservation takes a small part of it."""
-
 
 @dataclass(frozen=True)
 class EmulatedHost:
