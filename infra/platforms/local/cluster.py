@@ -1,5 +1,6 @@
 """The emulated cluster of one stack: start it, look at it, end it without a trace."""
 
+import itertools
 import os
 import secrets
 import shutil
@@ -23,6 +24,9 @@ from infra.platforms.local.spec import ClusterSpec, EmulatedHost
 from infra.platforms.local.state import ClusterState, Node, load, locked, save, write_atomically
 
 START_TIMEOUT_S = 240.0
+AT_ONCE = max(2, os.cpu_count() or 2)
+"""Hosts that are started together. Ray gives a node 30 s to come up, and each start keeps a core busy: six at once on
+two cores never did."""
 METRICS = ("AUTOSCALER_METRIC_PORT", "DASHBOARD_METRIC_PORT")
 """The head's ports that Ray has no option for; at their usual places they would collide with another Ray's."""
 
@@ -163,7 +167,7 @@ def _start_head(spec: ClusterSpec, folders: Folders, ray: Path, session: str, sa
 
 
 def _start_hosts(state: ClusterState, folders: Folders, ray: Path, say: Say, until: float) -> ClusterState:
-    """Start every wanted host that does not run, all at once, and wait until Ray counts them."""
+    """Start every wanted host that does not run, a few at a time, and wait until Ray counts all nodes."""
     missing = set(state.dead_roles())
     wanted = [host for host in state.spec.hosts if host.role in missing]
     state = replace(state, nodes=tuple(node for node in state.nodes if node.role not in missing))
@@ -171,13 +175,23 @@ def _start_hosts(state: ClusterState, folders: Folders, ray: Path, say: Say, unt
     if wanted:
         say(f"starting {len(wanted)} hosts of {len({host.slice_name for host in wanted})} emulated slices")
     ports = pick(len(wanted), (state.spec.http_port, state.spec.dashboard_port))
-    free = _free_places(state)
-    for host, port in zip(wanted, ports, strict=True):
-        place = next(free)
-        command = host_command(ray, folders, host, place, NodePorts(port), state.gcs_address)
-        state = _launch(state, folders, command, host.role, loopback(folders.digest, place), ray, host)
-    addresses = {node.address for node in state.nodes}
+    places = zip(wanted, _free_places(state), ports, strict=False)
     dashboard = Dashboard(state.dashboard, folders)
+    while group := list(itertools.islice(places, AT_ONCE)):
+        for host, place, port in group:
+            command = host_command(ray, folders, host, place, NodePorts(port), state.gcs_address)
+            state = _launch(state, folders, command, host.role, loopback(folders.digest, place), ray, host)
+        _wait_for_nodes(state, folders, dashboard, until, say, tuple(host.role for host, _, _ in group))
+    if not wanted:
+        _wait_for_nodes(state, folders, dashboard, until, say, ())
+    return state
+
+
+def _wait_for_nodes(
+    state: ClusterState, folders: Folders, dashboard: Dashboard, until: float, say: Say, new: tuple[str, ...]
+) -> None:
+    """Wait until Ray counts every node that was started; `new` are the roles that may not come up."""
+    addresses = {node.address for node in state.nodes}
 
     def all_there() -> bool:
         try:
@@ -185,9 +199,7 @@ def _start_hosts(state: ClusterState, folders: Folders, ray: Path, say: Say, unt
         except LocalError:
             return False
 
-    roles = tuple(host.role for host in wanted)
-    _wait(state, folders, until, f"Ray counts {len(addresses)} nodes", say, all_there, roles)
-    return state
+    _wait(state, folders, until, f"Ray counts {len(addresses)} nodes", say, all_there, new)
 
 
 def _free_places(state: ClusterState) -> Iterator[int]:
