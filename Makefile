@@ -1,7 +1,7 @@
 # Every target does its own set-up on a machine that has Python 3.11+ (and Go, where no Pulumi can be downloaded).
 STACK ?= local
 
-.PHONY: help setup up down test trial lint bench
+.PHONY: help setup up down test lint bench
 help: ## what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
@@ -21,9 +21,6 @@ lint: setup ## style and types
 
 test: setup ## style, types and every test that needs no root, with the time of each part
 	@scripts/tests.sh
-
-trial: setup ## the tests that have not yet been seen to pass: not part of make test
-	@.venv/bin/python -m pytest -m trial --durations=10
 
 bench: ## nothing yet: comparisons with other engines, soaks and scale runs will live here
 	@echo "bench: nothing to run yet. Comparisons with other engines, soaks and scale runs will live here; none is in CI."

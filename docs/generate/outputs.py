@@ -1,6 +1,7 @@
 """Run the README's commands and put what they really print into its marked blocks.
 
-A block stands between `<!-- output: COMMAND -->` and `<!-- /output -->`. Commands run in the order of the page, from
+A block stands between `<!-- output: COMMAND -->` and `<!-- /output -->`; `result:` instead of `output:` leaves the
+progress on the error stream out. Commands run in the order of the page, from
 the checkout's root, the first that fails ends the run and leaves the page as it was.
 
 Run: `python docs/generate/outputs.py README.md [--only TEXT]` (brings the local stack up: minutes).
@@ -13,7 +14,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-BLOCK = re.compile(r"(<!-- output: (?P<command>.+?) -->\n)(?P<body>.*?)(<!-- /output -->)", re.DOTALL)
+BLOCK = re.compile(r"(<!-- (?P<kind>output|result): (?P<command>.+?) -->\n)(?P<body>.*?)(<!-- /output -->)", re.DOTALL)
 DEADLINE_S = 3600
 
 
@@ -23,10 +24,11 @@ def shown(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.splitlines()).strip("\n")
 
 
-def run(command: str) -> str:
-    """Standard output and error of a command together. Raises CalledProcessError when it fails."""
+def run(command: str, with_errors: bool) -> str:
+    """Standard output of a command, and its error stream too if wanted. Raises CalledProcessError when it fails."""
+    errors = subprocess.STDOUT if with_errors else None
     done = subprocess.run(
-        ["sh", "-c", command], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=DEADLINE_S
+        ["sh", "-c", command], cwd=ROOT, stdout=subprocess.PIPE, stderr=errors, text=True, timeout=DEADLINE_S
     )
     if done.returncode:
         sys.stderr.write(done.stdout)
@@ -47,7 +49,7 @@ def main() -> int:
         if options.only not in command:
             return match[0]
         print(f"running: {command}", file=sys.stderr)
-        return f"{match[1]}```console\n$ {command}\n{shown(run(command))}\n```\n{match[4]}"
+        return f"{match[1]}```console\n$ {command}\n{shown(run(command, match['kind'] == 'output'))}\n```\n{match[4]}"
 
     page.write_text(BLOCK.sub(refreshed, page.read_text()))
     return 0

@@ -72,7 +72,7 @@ RULES = (
     "`width` divides into an even part per head, and `kv_heads` divides `heads`.",
     "`mesh`: `data` x `tensor` is the number of devices of the slice (chips; two per chip on v7x), and `tensor` "
     "divides the heads.",
-    "`global_batch` divides equally over the hosts and over the mesh's data axis.",
+    "`global_batch` divides equally over all devices of the slice, whatever the mesh.",
     "A zone lies in its region; two ports are different.",
     f"Texts that come with the package: {', '.join(f'`bundled:{name}`' for name in BUNDLED_TEXTS)}.",
 )

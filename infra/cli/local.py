@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from infra.cli.names import stack_name
+from infra.cli.stacks import refused
 from infra.platforms.local import cluster
 from infra.platforms.local.errors import LocalError
 from infra.platforms.local.folders import Folders
@@ -27,7 +28,9 @@ def start(stack: StackName = "local", file: StackFile = None, as_json: AsJson = 
     try:
         spec = ClusterSpec.of(stack, load_stack(path))
         cluster.start(spec, _say)
-    except (StackError, ValueError) as error:
+    except StackError as error:
+        raise refused(f"{path}: {error}", error.problems, as_json) from None
+    except ValueError as error:
         _fail(error, as_json, code=2)
     except LocalError as error:
         _fail(error, as_json, code=1)

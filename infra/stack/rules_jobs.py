@@ -1,7 +1,6 @@
 """Rules about jobs: the name fits DNS, the mesh is the slice, the batch and the model divide over it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import lcm
 
 from infra.stack.problems import Problem
 from infra.stack.rules_pools import Pool, same_names
@@ -152,22 +151,19 @@ def _mesh(entry: Entry[JobSpec], found: Slice) -> Iterator[Problem]:
 
 
 def _batch(entry: Entry[JobSpec], found: Slice) -> Iterator[Problem]:
-    if entry.spec is None or not entry.sound("data.global_batch", "mesh.data", "mesh.tensor"):
+    if entry.spec is None or not entry.sound("data.global_batch"):
         return
-    batch, mesh = entry.spec.data.global_batch, entry.spec.mesh
-    rows = found.devices // mesh.tensor
-    if rows * mesh.tensor != found.devices or mesh.data not in (None, rows):
-        rows = 1  # a mesh that is no mesh of this slice is told by its own rule
-    step = lcm(found.hosts, rows)
-    if batch % step:
-        parts = f"{found.hosts} hosts" if batch % found.hosts else f"the mesh's data axis ({rows})"
+    # Whatever the mesh: the batches come divided over all devices, and only then take the mesh's form.
+    batch, devices = entry.spec.data.global_batch, found.devices
+    if batch % devices:
         default = "" if entry.wrote("data.global_batch") else f"; {batch} is the default"
         yield Problem(
             key=f"{entry.key}.data.global_batch",
             value=batch,
-            reason=f"the rows of a batch must divide equally over {parts}{default}",
-            allowed=(f"multiples of {step}",),
-            nearest=nearest_multiple(batch, step),
+            reason=f"the rows of a batch must divide equally over the {devices} devices of a {found.generation} slice "
+            f"{found.topology}{default}",
+            allowed=(f"multiples of {devices}",),
+            nearest=nearest_multiple(batch, devices),
         )
 
 

@@ -6,6 +6,9 @@ from typing import Any
 from fastapi import FastAPI
 from ray import serve
 
+from workloads.reserve import reserve_slice
+from workloads.spec import ServiceLaunch
+
 api = FastAPI()
 
 
@@ -17,6 +20,9 @@ class Null:
         model = args["model"]
         if model.startswith("/") and not os.path.exists(model):  # noqa: PTH110
             raise FileNotFoundError(f"no model at {model}")
+        if model == "package:reserves":
+            launch = ServiceLaunch.model_validate(args)
+            self._held = reserve_slice(launch.slice, launch.service.pool, launch.service.reserve_timeout_s)
 
     @api.get("/health")
     def health(self) -> dict[str, bool]:

@@ -34,6 +34,13 @@ def test_start_refuses_a_wrong_file_with_its_keys(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["start", "-s", "t", "-f", str(file)])
     assert result.exit_code == 2
     assert "tpu-ray:pools[0].topology" in result.stderr
+    result = CliRunner().invoke(app, ["start", "-s", "t", "-f", str(file), "--json"])
+    assert result.exit_code == 2
+    problems = json.loads(result.stdout)["problems"]
+    assert [(problem["key"], problem["value"]) for problem in problems] == [
+        ("tpu-ray:pools[0].topology", "9x9"),
+        ("tpu-ray:pools[0].name", "a"),
+    ]
 
 
 def test_start_refuses_a_stack_of_another_platform() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infra.platforms.local.folders import Folders
-from infra.platforms.local.nodes import NodePorts, head_command, host_command, loopback, node_environment
+from infra.platforms.local.nodes import NodePorts, head_command, host_command, loopback, node_environment, place_of
 from infra.platforms.local.spec import ClusterSpec, LocalPool
 from infra.stack import parse_stack, read_stack_file
 from workloads.spec import catalogue, resolve_slice
@@ -79,6 +79,7 @@ def test_rays_sockets_have_paths_that_fit() -> None:
 def test_every_node_of_a_cluster_has_its_own_loopback_address(digest: int) -> None:
     addresses = [loopback(digest, place) for place in range(254 * 4)]
     assert len(set(addresses)) == len(addresses)
+    assert [place_of(address) for address in addresses] == list(range(254 * 4))
     parts = [[int(part) for part in address.split(".")] for address in addresses]
     assert all(p[0] == 127 and 64 <= p[1] < 96 and 0 <= p[2] < 256 and 1 <= p[3] <= 254 for p in parts)
 

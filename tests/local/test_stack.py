@@ -1,6 +1,7 @@
 """A local stack on the real Pulumi engine and the real Ray: up, again, dead, wrong, gone."""
 
 import os
+import shlex
 import signal
 import socket
 import time
@@ -16,6 +17,7 @@ from pulumi.automation import CommandError
 from infra.platforms.local import cluster
 from infra.platforms.local.applications import applications
 from infra.platforms.local.folders import Folders
+from infra.platforms.local.jobs import end, logs, submit
 from infra.platforms.local.ports import pick
 from infra.platforms.local.processes import members
 from infra.platforms.local.spec import ClusterSpec
@@ -165,10 +167,44 @@ def test_the_corrected_service_is_green(engine: Engine) -> None:
     assert changed(engine.preview()) == {}
 
 
+HOLDS = """
+import ray, time
+from workloads.reserve import reserve_slice
+from workloads.spec import resolve_slice
+ray.init()
+reserve_slice(resolve_slice("v6e", "1x1"), "side", 60, holder="somebody else")
+print("taken", flush=True)
+time.sleep(3600)
+"""
+
+
+def test_a_slice_that_does_not_come_free_ends_in_wanted_and_found(engine: Engine) -> None:
+    waits = {**service("second", "package:reserves", "side"), "reserve_timeout_s": 3}
+    submit(engine.stack_name, "holder", shlex.join(["python", "-c", HOLDS]))
+    until = time.monotonic() + 120
+    while "taken" not in logs(engine.stack_name, "holder"):
+        assert time.monotonic() < until, logs(engine.stack_name, "holder")
+        time.sleep(0.5)
+    engine.declare([SINGLE, SIDE], [CHAT, waits])
+    with pytest.raises(CommandError) as error:
+        engine.up()
+    assert "no slice for this workload. wanted: one free v6e 1x1 slice of pool side, within 3 s" in str(error.value)
+    assert "found: side-0 is busy: held by somebody else" in str(error.value)
+    assert "next: raise `slices` of pool side, or end what holds them" in str(error.value)
+    assert set(applications(engine.stack_name)) == {"chat"}, "what failed holds nothing"
+    end(engine.stack_name, "holder")
+    engine.up()
+    assert engine.get("/second/v1/args")["model"] == "package:reserves"
+
+
 def test_a_pool_comes_and_goes_in_place(engine: Engine) -> None:
     before = engine.get("/chat/v1/args")
     engine.declare([SINGLE], [CHAT])
     assert changed(engine.up()) == {"update": 1, "delete": 2}
+    log = engine.log.read_text()
+    assert log.rindex("ending service second: its pool side goes") < log.rindex(
+        "ending 1 hosts that the stack no longer"
+    )
     state = cluster.status(engine.stack_name).state
     assert state is not None
     assert [node.role for node in state.nodes] == ["head", "single-0.0"]

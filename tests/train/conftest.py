@@ -19,7 +19,7 @@ POOLS = {
     "two": resolve_slice("v6e", "2x4", "ct6e-standard-4t"),
     "one": resolve_slice("v6e", "2x2"),
 }
-SHORT_RUN: dict[str, Any] = {"steps": 48, "checkpoint_every": 8, "timeout_s": 400}
+SHORT_RUN: dict[str, Any] = {"steps": 48, "checkpoint_every": 8, "timeout_s": 1800}
 
 Start = Callable[..., Driver]
 
@@ -64,7 +64,7 @@ def finished(driver: Driver) -> Driver:
 @pytest.fixture(scope="session")
 def full_run(start: Start) -> Driver:
     """The default job on four hosts of four chips."""
-    return finished(start("four", "full", timeout_s=400))
+    return finished(start("four", "full", timeout_s=1800))
 
 
 @pytest.fixture(scope="session")

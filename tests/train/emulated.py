@@ -21,7 +21,7 @@ from workloads.spec.slices import Slice
 if TYPE_CHECKING:
     from ray.cluster_utils import Cluster
 
-RUN_LIMIT_S = 400.0
+RUN_LIMIT_S = 1800.0
 """A run that takes longer is ended: it hangs."""
 
 

@@ -42,7 +42,9 @@ class DataSpec(BaseModel):
         default="bundled:python-reference",
         description="`bundled:<name>`, or a path to a .txt or .parquet (column `text`).",
     )
-    global_batch: int = Field(default=32, ge=1, le=16777216, description="Rows per step over all hosts.")
+    global_batch: int = Field(
+        default=32, ge=1, le=16777216, description="Rows per step over all hosts; a multiple of the devices."
+    )
     final_batch: Literal["drop", "pad", "error"] = Field(
         default="drop",
         description="The ragged batch at an epoch's end: dropped, padded (padded rows leave the loss), or refused.",

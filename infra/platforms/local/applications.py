@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, cast
 
 from infra.platforms.local.cluster import status
@@ -70,6 +70,21 @@ def delete_application(stack: str, name: str, timeout_s: float = GONE_S) -> None
                 next_step="`up` or `destroy` again; its replicas hold their slice until then",
             )
         time.sleep(0.2)
+
+
+def leave_pools(stack: str, kept: Collection[str], say: Callable[[str], None]) -> None:
+    """Take away the applications of pools that are not kept, while their hosts still run: so they end in order.
+
+    Raises:
+        LocalError: one does not end.
+    """
+    if not status(stack).alive:
+        return
+    for name, application in wanted_applications(stack).items():
+        pool = application.get("args", {}).get("service", {}).get("pool")
+        if pool is not None and pool not in kept:
+            say(f"ending service {name}: its pool {pool} goes")
+            delete_application(stack, name)
 
 
 def applications(stack: str) -> dict[str, dict[str, Any]]:

@@ -17,6 +17,7 @@ from infra.platforms.local import processes
 from infra.platforms.local.errors import LocalError
 from infra.platforms.local.folders import Folders, project_folder
 from infra.platforms.local.memory import require_memory
+from infra.platforms.local.node_logs import why
 from infra.platforms.local.nodes import HEAD, NodePorts, head_command, host_command, loopback, node_environment
 from infra.platforms.local.ports import pick, require_free
 from infra.platforms.local.rest import Dashboard
@@ -173,7 +174,8 @@ def _start_hosts(state: ClusterState, folders: Folders, ray: Path, say: Say, unt
     state = replace(state, nodes=tuple(node for node in state.nodes if node.role not in missing))
     save(folders, state)
     if wanted:
-        say(f"starting {len(wanted)} hosts of {len({host.slice_name for host in wanted})} emulated slices")
+        slices = counted(len({host.slice_name for host in wanted}), "emulated slice")
+        say(f"starting {counted(len(wanted), 'host')} of {slices}")
     ports = pick(len(wanted), (state.spec.http_port, state.spec.dashboard_port))
     places = zip(wanted, _free_places(state), ports, strict=False)
     dashboard = Dashboard(state.dashboard, folders)
@@ -218,7 +220,7 @@ def _without_unwanted(state: ClusterState, folders: Folders, say: Say) -> Cluste
     wanted = {HEAD, *(host.role for host in state.spec.hosts)}
     gone = tuple(node for node in state.nodes if node.role not in wanted)
     if gone:
-        say(f"ending {len(gone)} hosts that the stack no longer has")
+        say(f"ending {counted(len(gone), 'host')} that the stack no longer has")
         # The session's marker belongs to all nodes: only these nodes' own trees are ended.
         _require_ended(processes.end([node.identity for node in gone], session="-"))
     return replace(state, nodes=tuple(node for node in state.nodes if node.role in wanted))
@@ -272,7 +274,7 @@ def _wait(
             raise LocalError(
                 f"{dead[0]} of stack {state.spec.stack} ended while it started" if dead else "the cluster is too slow",
                 wanted=what,
-                found=tail(folders.logs / f"{(dead or list(roles) or [HEAD])[0]}.log"),
+                found=why(folders, state.node((dead or list(roles) or [HEAD])[0])),
                 next_step=f"the whole log was in {folders.logs}; another `up` starts it again",
             )
         if now - last > 5:
@@ -281,13 +283,9 @@ def _wait(
         time.sleep(0.25)
 
 
-def tail(path: Path, lines: int = 12) -> str:
-    """The end of a log, for an error."""
-    try:
-        text = path.read_text(errors="replace").splitlines()
-    except FileNotFoundError:
-        return f"no log {path}"
-    return "\n    ".join(["end of " + path.name + ":", *text[-lines:]])
+def counted(number: int, what: str) -> str:
+    """`1 host`, `2 hosts`."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _end(state: ClusterState, folders: Folders) -> None:

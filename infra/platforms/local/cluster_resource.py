@@ -6,6 +6,7 @@ import pulumi
 from pulumi.dynamic import CheckResult, CreateResult, DiffResult, ReadResult, Resource, ResourceProvider, UpdateResult
 
 from infra.platforms.local import cluster
+from infra.platforms.local.applications import leave_pools
 from infra.platforms.local.dynamic import differs, reports_plainly, say
 from infra.platforms.local.folders import Folders
 from infra.platforms.local.spec import ClusterSpec
@@ -41,7 +42,10 @@ class LocalClusterProvider(ResourceProvider):
 
     @reports_plainly
     def update(self, _id: str, _olds: dict[str, Any], news: dict[str, Any]) -> UpdateResult:
-        return UpdateResult(_outputs(cluster.start(ClusterSpec.from_json(news["spec"]), say, news["session"])))
+        spec = ClusterSpec.from_json(news["spec"])
+        # The engine deletes services only after this update, when the hosts of a pool that goes would be gone.
+        leave_pools(spec.stack, {pool.name for pool in spec.pools}, say)
+        return UpdateResult(_outputs(cluster.start(spec, say, news["session"])))
 
     @reports_plainly
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:

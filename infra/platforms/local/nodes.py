@@ -42,6 +42,17 @@ def loopback(digest: int, place: int) -> str:
     return f"127.{second}.{third * 4 + place // 254}.{place % 254 + 1}"
 
 
+def place_of(address: str) -> int:
+    """The node's place, from its `loopback` address."""
+    _, _, third, fourth = map(int, address.split("."))
+    return third % 4 * 254 + fourth - 1
+
+
+def node_temp(folders: Folders, place: int) -> Path:
+    """A node's own temp folder: several nodes on one machine would overwrite each other's address file in one."""
+    return folders.ray_temp / str(place)
+
+
 def node_environment(
     outer: Mapping[str, str], folders: Folders, session: str, bin_folder: Path, host: EmulatedHost | None
 ) -> dict[str, str]:
@@ -113,8 +124,7 @@ def _common(ray: Path, folders: Folders, place: int, ports: NodePorts, cpus: int
         "--disable-usage-stats",
         "--log-color=false",
         f"--node-ip-address={loopback(folders.digest, place)}",
-        # Each node has its own temp folder: several on one machine would overwrite each other's address file in it.
-        f"--temp-dir={folders.ray_temp / str(place)}",
+        f"--temp-dir={node_temp(folders, place)}",
         f"--num-cpus={cpus}",
         f"--object-store-memory={store_mib * 2**20}",
         f"--dashboard-agent-listen-port={ports.agent_http}",

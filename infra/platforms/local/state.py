@@ -42,6 +42,10 @@ class ClusterState:
     def identities(self) -> tuple[Identity, ...]:
         return tuple(node.identity for node in self.nodes)
 
+    def node(self, role: str) -> Node:
+        """The started node of that role."""
+        return next(node for node in self.nodes if node.role == role)
+
     def dead_roles(self) -> tuple[str, ...]:
         """Nodes whose process is gone, and those that were never started."""
         alive = {node.role for node in self.nodes if node.identity.alive()}
