@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-BLOCK = re.compile(r"(<!-- (?P<kind>output|result): (?P<command>.+?) -->\n)(?P<body>.*?)(<!-- /output -->)", re.DOTALL)
+BLOCK = re.compile(r"<!-- (?P<kind>output|result): (?P<command>.+?) -->\n.*?<!-- /output -->", re.DOTALL)
 DEADLINE_S = 3600
 
 
@@ -49,7 +49,8 @@ def main() -> int:
         if options.only not in command:
             return match[0]
         print(f"running: {command}", file=sys.stderr)
-        return f"{match[1]}```console\n$ {command}\n{shown(run(command, match['kind'] == 'output'))}\n```\n{match[4]}"
+        text = shown(run(command, with_errors=match["kind"] == "output"))
+        return f"<!-- {match['kind']}: {command} -->\n```console\n$ {command}\n{text}\n```\n<!-- /output -->"
 
     page.write_text(BLOCK.sub(refreshed, page.read_text()))
     return 0

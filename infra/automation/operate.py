@@ -7,6 +7,7 @@ from typing import Literal
 
 from pulumi import automation as auto
 
+from infra.automation.begun import forget_begun
 from infra.automation.project import Project
 from infra.automation.watch import Failure, Watch, command_failure
 from infra.automation.workspace import open_stack
@@ -61,6 +62,8 @@ def operate(
         return ended([command_failure(error)], {})
     try:
         outputs: dict[str, object] = {}
+        if operation != "preview":
+            forget_begun(stack, say)
         if operation == "up":
             result = stack.up(on_event=watch.event, suppress_progress=True)
             outputs = {key: "[secret]" if value.secret else value.value for key, value in result.outputs.items()}

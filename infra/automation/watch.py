@@ -128,10 +128,6 @@ class Watch:
             if text and text not in seen:
                 seen.append(text)
         elif severity in ("info", "info#err", "warning") and text:  # info#err: a provider's own error stream
-            if text.startswith("Attempting to deploy or update resources with"):
-                # Nothing of ours needs the repair by hand that the rest of this message asks for: what an interrupted
-                # run began is found as it is, or made anew.
-                text = "the last run was interrupted; what it had begun is looked at again"
             name = resource_name(urn) if urn else ""
             self._say(f"{name}: {text}" if name else text)
 

@@ -1,5 +1,6 @@
 """The real engine: the Automation API and plain `pulumi` see one stack, and failures read like sentences."""
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -90,6 +91,41 @@ def test_a_failed_resource_is_named_with_its_own_words_until_it_is_right(
     monkeypatch.setenv("TOY_VALUE", "good")
     outcome = run(toy_project, "up")
     assert outcome.ok, outcome.failures
+
+
+OURS, A_CLOUDS = "pulumi-python:dynamic/tpu-ray:Toy", "gcp:container/cluster:Cluster"
+INTERRUPTED = "the last run was interrupted"
+
+
+def leave_begun(backend: Path, kind: str) -> None:
+    """Change the stack's state to what a run leaves that is killed while it creates a resource of this type."""
+    file = backend / ".pulumi" / "stacks" / "tpu-ray" / "toy.json"
+    state = json.loads(file.read_text())
+    resource = {"urn": f"urn:pulumi:toy::tpu-ray::{kind}::second", "custom": True, "type": kind}
+    state["checkpoint"]["latest"]["pending_operations"] = [{"resource": resource, "type": "creating"}]
+    file.write_text(json.dumps(state))
+
+
+def test_what_a_killed_run_had_begun_is_told_once(toy_project: Project, logged_out: Path) -> None:
+    assert run(toy_project, "up").ok
+    leave_begun(logged_out / "backend", OURS)
+    told: list[str] = []
+    operations: list[Operation] = ["preview", "up", "up"]
+    for operation in operations:
+        outcome = operate(toy_project, "toy", operation, told.append)
+        assert outcome.ok, outcome.failures
+        assert outcome.changed == 0
+    assert [line for line in told if "interrupted" in line] == [f"{INTERRUPTED}; what it had begun is looked at again"]
+
+
+def test_what_a_killed_run_may_have_left_in_a_cloud_is_not_forgotten(toy_project: Project, logged_out: Path) -> None:
+    assert run(toy_project, "up").ok
+    leave_begun(logged_out / "backend", A_CLOUDS)
+    for _ in range(2):
+        told: list[str] = []
+        assert operate(toy_project, "toy", "up", told.append).ok
+        assert f"{A_CLOUDS}::second, interrupted while creating" in "\n".join(told)
+        assert INTERRUPTED not in "\n".join(told)
 
 
 def test_a_wrong_stack_file_stops_the_program_without_a_traceback(

@@ -19,7 +19,7 @@ POOLS = {
     "two": resolve_slice("v6e", "2x4", "ct6e-standard-4t"),
     "one": resolve_slice("v6e", "2x2"),
 }
-SHORT_RUN: dict[str, Any] = {"steps": 48, "checkpoint_every": 8, "timeout_s": 1800}
+SHORT_RUN: dict[str, Any] = {"steps": 24, "checkpoint_every": 8, "timeout_s": 1800}
 
 Start = Callable[..., Driver]
 
@@ -94,7 +94,7 @@ def moved_run(start: Start, calm_run: Driver, storage: Path) -> Driver:
     """The short run as if it had died while it wrote its last checkpoint, gone on with on a smaller slice."""
     moved = storage / "moved-r1"
     shutil.copytree(storage / "calm-r1", moved, ignore=shutil.ignore_patterns("export"))
-    last, before = moved / "checkpoints" / "00000048", moved / "checkpoints" / "00000040"
+    last, before = moved / "checkpoints" / "00000024", moved / "checkpoints" / "00000016"
     shutil.rmtree(last)
     shutil.copytree(before, last)
     (last / "commit_success.txt").unlink()
