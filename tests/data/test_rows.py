@@ -88,6 +88,18 @@ def test_a_parquet_without_text_names_its_columns(tmp_path: Path) -> None:
         load_documents(str(tmp_path / "a.parquet"))
 
 
+def test_bytes_in_a_parquet_are_text_and_anything_else_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"text": pa.array(["héllo".encode(), None], pa.binary())}), path)
+    assert load_documents(str(path)) == ["héllo"]
+    pq.write_table(pa.table({"text": pa.array(["one", "one"]).dictionary_encode()}), path)
+    assert load_documents(str(path)) == ["one", "one"]
+    for values, said in ([b"\xff\xfe"], "not UTF-8"), ([[1, 2]], "holds list"), ([7], "holds int64"):
+        pq.write_table(pa.table({"text": values}), path)
+        with pytest.raises(JobProblem, match=said):
+            load_documents(str(path))
+
+
 @given(count=st.integers(0, 200), context=st.integers(1, 16))
 def test_rows_predict_every_token_once(count: int, context: int) -> None:
     tokens = np.arange(count, dtype=np.uint16)

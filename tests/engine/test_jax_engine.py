@@ -1,5 +1,6 @@
 """The bundled engine on a small model, in this process."""
 
+import json
 from pathlib import Path
 
 import jax
@@ -14,6 +15,7 @@ from workloads.models.source import resolve
 from workloads.models.tokenizer import Tokenizer
 from workloads.serve.engine import Sampling
 from workloads.serve.jax_engine import JaxEngine
+from workloads.serve.protocol import CompletionRequest
 from workloads.serve.sampling import choose
 from workloads.spec.service import EngineSpec
 
@@ -102,6 +104,15 @@ def test_top_k_one_and_a_tiny_top_p_are_greedy(engine: JaxEngine) -> None:
     greedy = tokens(finish(engine, {"x": ([5, 6], Sampling(max_tokens=12))}))["x"]
     for narrow in (Sampling(12, 1.0, top_k=1, seed=3), Sampling(12, 1.0, top_p=1e-6, seed=3)):
         assert tokens(finish(engine, {"x": ([5, 6], narrow)}))["x"] == greedy
+
+
+@pytest.mark.parametrize("top_k", [0, -1, 300, 2**32, 2**70])
+def test_a_top_k_above_the_vocabulary_is_none(engine: JaxEngine, top_k: int) -> None:
+    """Also one that fits no register: it comes from a client, and a replica serves many."""
+    body = {"model": "m", "prompt": "x", "top_k": top_k, "seed": 3}
+    sampling = CompletionRequest.parse(json.dumps(body).encode()).sampling(12, frozenset())
+    every = Sampling(12, 1.0, seed=3)
+    assert tokens(finish(engine, {"x": ([5, 6], sampling)})) == tokens(finish(engine, {"x": ([5, 6], every)}))
 
 
 def test_sampling_follows_the_cut_distribution() -> None:

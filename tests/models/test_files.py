@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from tests.models import toy
 from workloads.models.config import LlamaConfig, ModelError, from_hf_config, parameter_shapes, to_hf_config
@@ -46,6 +47,7 @@ def test_config_json_round_trips_and_refuses_other_models() -> None:
         ({"rope_scaling": {"rope_type": "llama3", "factor": 8}}, "rope_scaling"),
         ({"attention_bias": True}, "attention_bias"),
         ({"hidden_act": "gelu"}, "hidden_act"),
+        ({"quantization_config": {"quant_method": "compressed-tensors"}}, "quantization_config"),
     ]
     for change, said in changes:
         with pytest.raises(ModelError, match=said):
@@ -63,6 +65,24 @@ def test_weights_that_do_not_fit_their_config_are_named(tmp_path: Path) -> None:
         HfFolder(tmp_path)
     (tmp_path / "model.safetensors").write_bytes(b"broken")
     with pytest.raises(ModelError, match=r"model\.safetensors.*unreadable"):
+        HfFolder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("model.layers.0.mlp.up_proj.weight_scale", np.ones(1, np.float32), r"up_proj\.weight_scale.*unquantised"),
+        ("model.layers.1.self_attn.q_proj.bias", np.ones(4, np.float32), r"q_proj\.bias"),
+        ("model.norm.weight", np.ones(toy.CONFIG.width, np.int8), r"model\.norm\.weight.*I8"),
+    ],
+)
+def test_weights_that_would_be_used_without_their_scales_are_refused(
+    tmp_path: Path, name: str, value: np.ndarray, said: str
+) -> None:
+    toy.hf_folder(tmp_path)
+    tensors = load_file(tmp_path / "model.safetensors")
+    save_file({**tensors, "other.tensor": np.ones(1, np.float32), name: value}, tmp_path / "model.safetensors")
+    with pytest.raises(ModelError, match=said):
         HfFolder(tmp_path)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers import Tokenizer as HfTokenizer
 
 from tests.models import toy
 from workloads.models.config import ModelError
@@ -54,6 +55,17 @@ def test_half_a_character_is_held_back(tokenizer: Tokenizer) -> None:
     cut = tokenizer.encode("語")[:2]
     assert [stream.add(token) for token in cut] == ["", ""]
     assert stream.end() == "\ufffd"
+
+
+def test_what_the_file_keeps_of_its_training_does_not_change_a_prompt(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / "model")
+    file = tmp_path / "model" / "tokenizer.json"
+    inner = HfTokenizer.from_file(str(file))
+    inner.enable_truncation(4)
+    inner.enable_padding(length=8)
+    inner.save(str(file))
+    for text in ("a", "many words of a prompt"):
+        assert Tokenizer(tmp_path / "model").encode(text) == Tokenizer(folder).encode(text)
 
 
 def test_what_the_metadata_says_is_there(tokenizer: Tokenizer) -> None:

@@ -236,6 +236,30 @@ def test_streams_say_the_same_as_whole_answers(serve: Serve) -> None:
         assert "\ufffd" not in json.dumps(choices, ensure_ascii=False).replace('"token": "\ufffd"', "")
 
 
+def test_a_streamed_completion_says_its_prompt_tokens_once(serve: Serve) -> None:
+    running = serve("some words")
+    whole = running.complete(return_token_ids=True).json()
+    chunks = events_of(running.complete(stream=True, return_token_ids=True))
+    assert [chunk.get("prompt_token_ids") for chunk in chunks[:2]] == [whole["prompt_token_ids"], None]
+    assert all("prompt_token_ids" not in chunk for chunk in chunks[1:])
+
+
+def test_an_answer_can_be_sent_back_as_the_client_gives_it(serve: Serve) -> None:
+    running = serve("Paris.")
+    asked = [{"role": "user", "content": "hi"}]
+    answer = running.openai.chat.completions.create(model="m", messages=asked)  # type: ignore[arg-type]
+    said = answer.choices[0].message
+    running.openai.chat.completions.create(
+        model="m",
+        messages=[*asked, said, {"role": "user", "content": "and?"}],  # type: ignore[list-item]
+    )
+    extra: dict[str, Any] = {"audio": None, "annotations": [], "tool_calls": None, "function_call": None}
+    assert running.chat(messages=[*asked, {**said.model_dump(), **extra}]).status_code == 200
+    for wrong in ({"tool_calls": [{"id": "1"}]}, {"refusal": "no"}, {"annotations": [1]}):
+        answered = running.chat(messages=[*asked, {"role": "assistant", "content": "x", **wrong}])
+        assert error_of(answered, 400)["param"] == f"messages[1].{next(iter(wrong))}"
+
+
 def test_an_unfinished_character_at_the_end_is_shown_as_such(serve: Serve) -> None:
     answer = serve("a漢").complete(max_tokens=2).json()["choices"][0]
     assert answer["text"] == "a\ufffd"

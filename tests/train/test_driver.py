@@ -1,17 +1,21 @@
 """The driver before it meets Ray: what it refuses, what it writes, and that it leaves the chips alone."""
 
 import json
+import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from workloads.data.plan import BatchPlan
 from workloads.data.problem import JobProblem
 from workloads.spec.job import DataSpec, JobSpec, MeshSpec, ModelSpec
 from workloads.spec.launch import JobLaunch
 from workloads.spec.slices import resolve_slice
+from workloads.train import driver
 from workloads.train.__main__ import main
 from workloads.train.driver import BAD_JOB, FAILED, OK, check_model, last_line, reserve_tries
 from workloads.train.folder import RunFolder
@@ -86,6 +90,8 @@ def test_without_a_cluster_it_says_so(
 ) -> None:
     monkeypatch.setenv("RAY_ADDRESS", "auto")
     monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    # `auto` also finds clusters among the processes of the machine, which may be somebody else's.
+    monkeypatch.setattr("ray._private.services._cached_find_gcs_addresses", cache(lambda: frozenset[str]()))
     (tmp_path / "text.txt").write_text("some words of a text\n" * 500)
     data = DataSpec(source=str(tmp_path / "text.txt"))
     assert main([launch_of(tmp_path, data=data).model_dump_json()]) == FAILED
@@ -94,10 +100,57 @@ def test_without_a_cluster_it_says_so(
 
 def test_a_run_keeps_what_its_result_depends_on(tmp_path: Path) -> None:
     RunFolder(launch_of(tmp_path)).claim()
-    RunFolder(launch_of(tmp_path, timeout_s=99, checkpoint_every=7)).claim()
+    RunFolder(launch_of(tmp_path, timeout_s=99, checkpoint_every=7)).check_claim()
     with pytest.raises(JobProblem, match="change `run`") as caught:
-        RunFolder(launch_of(tmp_path, learning_rate=0.5)).claim()
+        RunFolder(launch_of(tmp_path, learning_rate=0.5)).check_claim()
     assert caught.value.key == "learning_rate"
+
+
+def test_a_job_that_was_refused_has_not_begun_its_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver, "fit", lambda *_: None)
+    text = tmp_path / "text.txt"
+    text.write_text("words of the first text\n" * 500)
+    wrong = DataSpec(source=str(text), final_batch="error")
+    assert main([launch_of(tmp_path, data=wrong).model_dump_json()]) == BAD_JOB
+    text.write_text("other words\n" * 2000)
+    right = DataSpec(source=str(text))
+    main([launch_of(tmp_path, data=right).model_dump_json()])
+    shown = capsys.readouterr().out
+    assert "error: data.global_batch: 32" in shown
+    assert "change `run`" not in shown
+    rows = [int(found) for found in re.findall(r"run demo-r1: (\d+) rows", shown)]
+    assert len(rows) == 1
+    assert rows[0] * 128 > len("words of the first text\n") * 500, "the corrected text is trained on"
+
+
+def test_a_folder_that_cannot_be_used_is_no_traceback(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "demo-r1").write_text("a file where the run's folder should be")
+    assert main([launch_of(tmp_path).model_dump_json()]) == FAILED
+    assert capsys.readouterr().out.startswith(f"error: the run's folder {tmp_path}/demo-r1 cannot be used: ")
+
+
+@pytest.mark.parametrize("steps_taken", [[0], [3, 0], [3, 2, 0]])
+def test_a_run_that_lost_its_slice_waits_anew_as_long_as_it_gets_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps_taken: list[int]
+) -> None:
+    monkeypatch.setattr("ray.init", lambda **_: None)
+    monkeypatch.setattr("ray.shutdown", lambda: None)
+    monkeypatch.setattr(driver, "no_slice", lambda _launch, cause: driver.RunFailed(f"no slice{cause}"))
+    folder = RunFolder(launch_of(tmp_path))
+    folder.root.mkdir()
+    left = list(steps_taken)
+
+    def fit_once(*_: object) -> None:
+        with folder.metrics.open("a") as file:
+            file.write("{}\n" * left.pop(0))
+        raise driver.NoSlice("the slice is gone")
+
+    monkeypatch.setattr(driver, "fit_once", fit_once)
+    with pytest.raises(driver.RunFailed, match="no slice"):
+        driver.fit(launch_of(tmp_path), BatchPlan(32, 32, 1, 0), folder)
+    assert left == [], "one wait for each time that it had got on, and the last"
 
 
 @pytest.mark.parametrize("timeout_s", [1, 5, 10, 60, 300, 3600, 86400])

@@ -11,6 +11,7 @@ from workloads.data.rows import cut_rows, split_rows, unigram_loss, write_rows
 from workloads.data.text import load_documents
 from workloads.data.tokens import encode
 from workloads.spec.job import JobSpec
+from workloads.whole_file import write_whole
 
 TRAIN_FILE, HELD_OUT_FILE = "train.parquet", "held_out.parquet"
 MARKER = "data.json"
@@ -64,5 +65,5 @@ def prepare(job: JobSpec, folder: str) -> Prepared:
     )
     write_rows(target / TRAIN_FILE, train)
     write_rows(target / HELD_OUT_FILE, held_out)
-    marker.write_text(json.dumps(asdict(prepared), indent=2))
+    write_whole(marker, json.dumps(asdict(prepared), indent=2))
     return prepared

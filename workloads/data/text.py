@@ -62,7 +62,21 @@ def _parquet_file(source: str, path: Path) -> list[str]:
         raise JobProblem("data.source", source, f"the file is not parquet ({error})") from None
     if "text" not in table.column_names:
         raise JobProblem("data.source", source, f"it has no column `text`; its columns are {table.column_names}")
-    return [str(text) for text in table.column("text").to_pylist() if text]
+    column = table.column("text")
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        column, kind = _decoded(source, column), pa.string()
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
+        raise JobProblem("data.source", source, f"its column `text` holds {column.type}, expected string")
+    return [text for text in column.to_pylist() if text]
+
+
+def _decoded(source: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Bytes as the text that some writers mean by them."""
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowInvalid:
+        raise JobProblem("data.source", source, "its column `text` holds bytes that are not UTF-8") from None
 
 
 def _split(text: str) -> list[str]:

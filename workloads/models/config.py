@@ -122,6 +122,7 @@ def from_hf_config(found: Mapping[str, Any]) -> LlamaConfig:
     _refuse(found, "hidden_act", ("silu", None))
     _refuse(found, "attention_bias", (False, None))
     _refuse(found, "mlp_bias", (False, None))
+    _refuse(found, "quantization_config", (None,))
     rope = found.get("rope_parameters") or found.get("rope_scaling") or {}
     rope_type = rope.get("rope_type", rope.get("type", "default"))
     if rope_type != "default":

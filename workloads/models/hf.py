@@ -33,6 +33,10 @@ PER_LAYER = {
 }
 
 
+FLOATS = ("F64", "F32", "F16", "BF16")
+"""Types of weights, as safetensors names them; others are quantised and need scales that are not read."""
+
+
 def hf_name(parameter: str, layer: int) -> str:
     """Name of the tensor that holds this parameter of this layer."""
     whole = WHOLE.get(parameter)
@@ -118,6 +122,15 @@ class HfFolder:
 
     def _check(self) -> None:
         c = self.config
+        expected = {hf_name(name, layer) for name in parameter_shapes(c) for layer in range(c.layers)}
+        for name in sorted(self._tensors.keys() - expected):
+            # Inside the model, what is not read would be left out of the sums: biases, scales of quantised weights.
+            if name.startswith("model.") and not name.endswith("rotary_emb.inv_freq"):
+                raise ModelError(
+                    f"the tensors of a plain Llama in {self.folder}",
+                    f"tensor {name}",
+                    "This decoder has no use for it; take the model's unquantised release",
+                )
         for name, shape in parameter_shapes(c).items():
             heads = {"q": c.heads, "k": c.kv_heads, "v": c.kv_heads}.get(name)
             if name in WHOLE or name.endswith("norm"):
@@ -131,6 +144,12 @@ class HfFolder:
             for layer in range(1 if name in WHOLE else c.layers):
                 tensor = self._tensors.get(hf_name(name, layer))
                 found = None if tensor is None else tuple(tensor.get_shape())
+                if tensor is not None and tensor.get_dtype() not in FLOATS:
+                    raise ModelError(
+                        f"tensor {hf_name(name, layer)} of type {', '.join(FLOATS)} in {self.folder}",
+                        f"its type is {tensor.get_dtype()}",
+                        "Take the model's unquantised release",
+                    )
                 if found != wanted:
                     raise ModelError(
                         f"tensor {hf_name(name, layer)} of shape {wanted} in {self.folder}",

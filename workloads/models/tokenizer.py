@@ -38,6 +38,9 @@ class Tokenizer:
             self._tokenizer = HfTokenizer.from_file(str(path))
         except Exception as why:  # the Rust library raises the bare class
             raise ModelError(f"a tokenizer in {path}", f"unreadable: {why}", "Fetch the file again") from None
+        # Left over from how the model was trained. A prompt is taken whole, or refused for its length.
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
         self._settings = self._optional("tokenizer_config.json")
         model, generation = self._optional("config.json"), self._optional("generation_config.json")
         self.context = int(model.get("max_position_embeddings", 0))

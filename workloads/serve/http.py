@@ -74,7 +74,8 @@ def make_app(served: Served) -> FastAPI:
         if not served.tokenizer.has_chat_template:
             refuse("messages", f"model {served.name} has no chat template; use /v1/completions")
         try:
-            prompt = served.tokenizer.apply_chat_template([message.plain() for message in request.messages])
+            messages = [message.plain() for message in request.messages]
+            prompt = await asyncio.to_thread(served.tokenizer.apply_chat_template, messages)
         except ChatTemplateError as error:
             refuse("messages", str(error))
         return await _generate(served, http, request, prompt, "messages")
@@ -84,7 +85,8 @@ def make_app(served: Served) -> FastAPI:
         request = CompletionRequest.parse(await http.body())
         _check_model(served, request.model)
         single = request.single_prompt
-        prompt = served.tokenizer.encode(single) if isinstance(single, str) else single
+        # In a thread, as a long text takes seconds, and this loop carries every stream of the replica.
+        prompt = await asyncio.to_thread(served.tokenizer.encode, single) if isinstance(single, str) else single
         wrong = [token for token in prompt if not 0 <= token < served.tokenizer.vocab_size]
         if wrong:
             refuse("prompt", f"prompt: {wrong[0]} is no token id; they go from 0 to {served.tokenizer.vocab_size - 1}")

@@ -144,7 +144,8 @@ class _Request(BaseModel):
             max_tokens=max_tokens,
             temperature=1.0 if self.temperature is None else self.temperature,
             top_p=1.0 if self.top_p is None else self.top_p,
-            top_k=max(self.top_k or 0, 0),
+            # The engine counts tokens in 32 bits; a number above every vocabulary means all tokens either way.
+            top_k=min(max(self.top_k or 0, 0), 2**31 - 1),
             seed=(secrets.randbits(64) if self.seed is None else self.seed) % 2**64,
             stop_token_ids=stop_ids if self.ignore_eos else stop_ids | eos_token_ids,
         )
@@ -176,6 +177,12 @@ class Message(BaseModel):
     role: Literal["system", "developer", "user", "assistant"]
     content: str | list[TextPart]
     name: str | None = None
+    # What clients send back of an answer that they were given; a value in them is something else, and refused.
+    refusal: None = None
+    tool_calls: Annotated[list[Any], Field(max_length=0)] | None = None
+    function_call: None = None
+    audio: None = None
+    annotations: Annotated[list[Any], Field(max_length=0)] | None = None
 
     def plain(self) -> dict[str, str]:
         """As a chat template takes it; `developer` is OpenAI's newer word for `system`."""

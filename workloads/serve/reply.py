@@ -44,6 +44,7 @@ class Reply:
         self._id = ("chatcmpl-" if self.chat else "cmpl-") + uuid.uuid4().hex
         self._created = int(time.time())
         self._offset = 0
+        self._begun = False
 
     def whole(self, parts: Sequence[Piece]) -> Json:
         """The answer to a request without `stream`. `parts` are all its pieces."""
@@ -75,7 +76,11 @@ class Reply:
         """The chunks of one piece. The finish reason of a chat comes in a chunk of its own, as OpenAI sends it."""
         self.usage.completion_tokens += len(piece.tokens)
         if not self.chat:
-            return [self._chunk({"index": 0, "text": piece.text}, piece.tokens, piece.finish_reason)]
+            chunk = self._chunk({"index": 0, "text": piece.text}, piece.tokens, piece.finish_reason)
+            if self.token_ids and not self._begun:
+                chunk["prompt_token_ids"] = list(self.prompt)
+            self._begun = True
+            return [chunk]
         chunks = []
         if piece.text or piece.tokens:
             chunks.append(self._chunk({"index": 0, "delta": {"content": piece.text}}, piece.tokens, None))

@@ -13,6 +13,8 @@ import orbax.checkpoint as ocp  # type: ignore[import-untyped]
 from etils import epath  # type: ignore[import-untyped]
 from jax.experimental import multihost_utils
 
+from workloads.whole_file import write_whole
+
 MANIFEST = "complete.json"
 ORBAX_MARKER = "_CHECKPOINT_METADATA"
 
@@ -104,6 +106,4 @@ def _files(folder: epath.Path) -> Iterator[epath.Path]:
 
 def _write_manifest(path: epath.Path, steps: int) -> None:
     files = {str(file.relative_to(path)): file.stat().length for file in _files(path)}
-    part = path / f"{MANIFEST}.part"
-    part.write_text(json.dumps({"steps": steps, "files": files}))
-    part.rename(path / MANIFEST)
+    write_whole(path / MANIFEST, json.dumps({"steps": steps, "files": files}))

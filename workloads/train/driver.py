@@ -35,12 +35,16 @@ def run(launch: JobLaunch) -> int:
             say(f"run {launch.run_name} is already finished at step {facts['step']}: {folder.export}")
             return OK
         check_model(launch)
-        folder.claim()
+        folder.check_claim()
         prepared, plan = plan_run(launch, folder)
+        folder.claim()
         describe(launch, prepared, plan)
     except JobProblem as problem:
         say(f"error: {problem}")
         return BAD_JOB
+    except OSError as error:
+        say(f"error: the run's folder {folder.root} cannot be used: {error.strerror or error}; see `storage`")
+        return FAILED
     end_after(launch, began)
     try:
         fit(launch, plan, folder)
@@ -129,15 +133,40 @@ def reserve_tries(reserve_timeout_s: float) -> tuple[float, int]:
     return one_s, max(1, math.floor(reserve_timeout_s / (one_s + TRY_OVERHEAD_S)))
 
 
+class NoSlice(Exception):
+    """No slice came within one wait. The text is Ray Train's own."""
+
+
 def fit(launch: JobLaunch, plan: BatchPlan, folder: RunFolder) -> None:
-    """Reserve the slice, train, release it. Raises RunFailed."""
+    """Reserve the slice, train, release it; after a lost slice, once more. Raises RunFailed.
+
+    Ray Train counts all tries of a run to get a slice together. So a run that has taken steps since its last wait gets
+    a new one of `reserve_timeout_s`, and maybe another slice: bounded by `timeout_s` alone, as preemptions are.
+    """
+    import ray
+
+    connect(ray)
+    try:
+        while True:
+            before = folder.trace()
+            try:
+                return fit_once(launch, plan, folder)
+            except NoSlice as none:
+                if folder.trace() == before:
+                    raise no_slice(launch, f" (Ray Train: {none})") from none
+                say(f"run {launch.run_name} has lost its slice; it waits for one again, to go on where it was")
+    finally:
+        ray.shutdown()
+
+
+def fit_once(launch: JobLaunch, plan: BatchPlan, folder: RunFolder) -> None:
+    """Train on one slice, which may come back while Ray Train waits. Raises RunFailed; NoSlice where none came."""
     job, shape = launch.job, launch.slice
     one_s, tries = reserve_tries(job.reserve_timeout_s)
     os.environ["RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S"] = str(one_s)
     # Otherwise every printed line reaches the driver twice: as output and as a log record.
     os.environ["RAY_TRAIN_ENABLE_PRINT_PATCH"] = "0"
 
-    import ray
     import ray.train
     from ray.train.v2.api.config import FailureConfig, RunConfig, ScalingConfig
     from ray.train.v2.jax import JaxTrainer
@@ -145,7 +174,6 @@ def fit(launch: JobLaunch, plan: BatchPlan, folder: RunFolder) -> None:
     from workloads.train.found import found_text, wanted_text
     from workloads.train.worker import train_on_host
 
-    connect(ray)
     say(f"asking for {wanted_text(launch)}; here is: {found_text(launch)}")
     resources = worker_resources(launch)
     folder.forget_reports()
@@ -162,20 +190,17 @@ def fit(launch: JobLaunch, plan: BatchPlan, folder: RunFolder) -> None:
         run_config=RunConfig(
             name=launch.run_name,
             storage_path=launch.storage,
-            # Preemptions are not failures of the run and are bounded by timeout_s alone.
             failure_config=FailureConfig(max_failures=job.max_failures, controller_failure_limit=tries - 1),
         ),
     )
     try:
         trainer.fit()
     except ray.train.ControllerError as error:
-        raise no_slice(launch, f" (Ray Train: {last_line(error).split('. ')[0]})") from error
+        raise NoSlice(last_line(error).split(". ")[0]) from error
     except ray.train.TrainingFailedError as error:
         raise RunFailed(
             f"the training loop failed more often than max_failures: {job.max_failures}: {last_line(error)}"
         ) from error
-    finally:
-        ray.shutdown()
 
 
 def connect(ray: Any) -> None:

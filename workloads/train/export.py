@@ -13,6 +13,7 @@ from jax.experimental import multihost_utils
 from workloads.data.tokens import END, PAD, write_tokenizer
 from workloads.models.config import LlamaConfig
 from workloads.models.hf import save_hf
+from workloads.whole_file import write_whole
 
 
 def export(folder: epath.Path, config: LlamaConfig, params: Mapping[str, jax.Array], facts: dict[str, Any]) -> None:
@@ -25,7 +26,5 @@ def export(folder: epath.Path, config: LlamaConfig, params: Mapping[str, jax.Arr
         folder.mkdir(parents=True, exist_ok=True)
         save_hf(Path(folder), config, whole, {"eos_token_id": END, "pad_token_id": PAD})
         write_tokenizer(Path(folder), config.context)
-        part = folder / "export.json.part"
-        part.write_text(json.dumps(facts, indent=2))
-        part.rename(marker)
+        write_whole(marker, json.dumps(facts, indent=2))
     multihost_utils.sync_global_devices("exported")

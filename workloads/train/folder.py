@@ -16,6 +16,7 @@ from etils import epath  # type: ignore[import-untyped]
 
 from workloads.data.problem import JobProblem
 from workloads.spec.launch import JobLaunch
+from workloads.whole_file import write_whole
 
 FIXED_KEYS = ("steps", "learning_rate", "seed", "model", "data")
 """What the result depends on. The slice, the mesh and the limits may change between two tries of one run."""
@@ -55,28 +56,46 @@ class RunFolder:
         marker = self.export / "export.json"
         return dict(json.loads(marker.read_text())) if marker.exists() else None
 
-    def claim(self) -> None:
-        """Write run.json, or check that it says what this launch says.
+    @property
+    def _claim(self) -> epath.Path:
+        return self.root / "run.json"
+
+    @property
+    def _fixed(self) -> dict[str, Any]:
+        return {key: value for key, value in self.launch.job.model_dump(mode="json").items() if key in FIXED_KEYS}
+
+    def check_claim(self) -> None:
+        """Check that the run, where it has begun, was started with what this launch says.
+
+        What a try left that was refused before it began is removed: its rows may be of another text.
 
         Raises:
             JobProblem: this run was started with another value of a key in FIXED_KEYS.
         """
-        ours = {key: value for key, value in self.launch.job.model_dump(mode="json").items() if key in FIXED_KEYS}
-        marker = self.root / "run.json"
-        if marker.exists():
-            theirs = json.loads(marker.read_text())
-            for key in FIXED_KEYS:
-                if ours[key] != theirs.get(key):
-                    raise JobProblem(
-                        key,
-                        ours[key],
-                        f"run {self.launch.job.run!r} of this job was started with {theirs.get(key)!r}"
-                        "; change `run` to start a new run",
-                        theirs.get(key),
-                    )
+        if not self._claim.exists():
+            if self.data.exists():
+                self.data.rmtree()
             return
-        self.root.mkdir(parents=True, exist_ok=True)
-        marker.write_text(json.dumps(ours, indent=2))
+        ours, theirs = self._fixed, json.loads(self._claim.read_text())
+        for key in FIXED_KEYS:
+            if ours[key] != theirs.get(key):
+                raise JobProblem(
+                    key,
+                    ours[key],
+                    f"run {self.launch.job.run!r} of this job was started with {theirs.get(key)!r}"
+                    "; change `run` to start a new run",
+                    theirs.get(key),
+                )
+
+    def claim(self) -> None:
+        """Write down what the run, which begins now, was started with."""
+        if not self._claim.exists():
+            self.root.mkdir(parents=True, exist_ok=True)
+            write_whole(self._claim, json.dumps(self._fixed, indent=2))
+
+    def trace(self) -> str:
+        """A text that changes with every step of the run; on a bucket with every checkpoint."""
+        return str(self.metrics.read_text()) if self.metrics.exists() else ""
 
     def forget_reports(self) -> None:
         """Drop Ray's list of earlier tries: it would insist on checkpoints that were since pruned.

@@ -6,6 +6,8 @@ from typing import Any
 
 from etils import epath  # type: ignore[import-untyped]
 
+from workloads.whole_file import write_whole
+
 
 class MetricsLog:
     """Appends lines; on a bucket, where nothing can be appended, the file is written anew at every flush."""
@@ -32,7 +34,7 @@ class MetricsLog:
             self._write_all()
 
     def _write_all(self) -> None:
-        self._path.write_text("".join(line + "\n" for line in self._lines))
+        write_whole(self._path, "".join(line + "\n" for line in self._lines))
 
 
 def _complete_lines(path: epath.Path) -> list[str]:
