@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from pulumi import automation as auto
@@ -27,6 +27,8 @@ class Outcome:
     steps: tuple[dict[str, str], ...] = ()
     outputs: dict[str, object] = field(default_factory=dict)
     failures: tuple[Failure, ...] = ()
+    found: bool = True
+    """Whether the backend has the stack."""
 
     @property
     def ok(self) -> bool:
@@ -55,7 +57,7 @@ def operate(
         stack = open_stack(project, stack_name, say, create=operation != "destroy")
     except auto.StackNotFoundError:
         say(f"there is no stack {stack_name} in the backend: nothing to {operation}")
-        return ended([], {})
+        return replace(ended([], {}), found=False)
     except CliNotFound as error:
         return ended([Failure("", str(error))], {})
     except (auto.CommandError, auto.InvalidVersionError) as error:

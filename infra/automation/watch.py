@@ -98,6 +98,8 @@ class Watch:
             self._end(event.res_op_failed_event.metadata.urn, "failed")
         elif event.diagnostic_event:
             self._diagnostic(event.diagnostic_event.urn or "", event.diagnostic_event.severity, event)
+        elif event.stdout_event and "^C" in event.stdout_event.message:
+            self._say(plain(event.stdout_event.message))
         elif event.summary_event:
             self.changes.update(
                 {str(getattr(k, "value", k)): n for k, n in event.summary_event.resource_changes.items()}

@@ -45,8 +45,18 @@ def working_folder(project: Project, backend: Backend, stack: str) -> Path:
     settings["runtime"] = {"name": "python", "options": {"virtualenv": sys.prefix}}
     write_whole(folder / "Pulumi.yaml", yaml.safe_dump(settings, sort_keys=False))
     file = project.stack_file(stack)
-    write_whole(folder / "stacks" / file.name, without_salt(file.read_text()))
+    write_whole(folder / "stacks" / file.name, without_salt(readable(file)))
     return folder
+
+
+def readable(file: Path) -> str:
+    """A stack file's text; an empty file's where it is gone or no YAML, so that what it once made can be ended."""
+    try:
+        text = file.read_text()
+        yaml.safe_load(text)
+    except (FileNotFoundError, yaml.YAMLError):
+        return "config: {}\n"
+    return text
 
 
 def working_file(project: Project, backend: Backend, stack: str) -> Path:

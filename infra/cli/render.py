@@ -19,11 +19,11 @@ def render_command(
     """Write a RayService for each service and a RayJob for each job of a GKE stack; touches no cluster."""
     import yaml
 
-    from infra.cli.stacks import checked_stack, refused
+    from infra.cli.stacks import checked_stack, project_with, refused
     from infra.platforms.gke.manifests import manifests
     from infra.stack import Problem
 
-    _, spec = checked_stack(stack, as_json)
+    spec = checked_stack(project_with(stack, as_json), stack, as_json)
     if spec.platform.kind != "gke":
         problem = Problem(
             key="tpu-ray:platform.kind",

@@ -1,7 +1,8 @@
 """`tpu-ray up | preview | refresh | destroy`: one stack, through the Automation API."""
 
+import contextlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -48,21 +49,32 @@ def destroy_command(stack: Stack, as_json: Json = False) -> None:
 
 def run(operation: "Operation", stack: str, as_json: bool, expect_no_changes: bool = False) -> int:
     """Check the stack file, run the operation, print the result. Exit codes: 0 done, 1 failed, 2 the file is wrong."""
-    project, _ = checked_stack(stack, as_json)
+    ends = operation in ("refresh", "destroy")
+    project = project_with("" if ends else stack, as_json)
+    known = project.stack_file(stack).is_file()
+    if not ends:
+        checked_stack(project, stack, as_json)
 
     from infra.automation.operate import operate
     from infra.automation.watch import Watch
+    from infra.cli.interrupt import terminated_as_interrupted
     from infra.cli.outcome import print_outcome
     from infra.cli.progress import Progress
 
     progress = Progress()
+    if ends and known:
+        warn(project, stack, progress.say)
     watch = Watch(progress.say, steps=operation != "preview", looks=operation == "refresh")
     try:
-        with progress.showing(watch):
+        with progress.showing(watch), terminated_as_interrupted():
             outcome = operate(project, stack, operation, progress.say, watch)
+            if operation == "destroy" and outcome.ok:
+                end_leftovers(stack, progress.say)
     except KeyboardInterrupt:
         progress.say(f"interrupted; `tpu-ray {operation} -s {stack}` goes on from here")
         return 130
+    if not (outcome.found or known):
+        project_with(stack, as_json)
     if as_json:
         typer.echo(json.dumps(as_dict(outcome), indent=2))
     else:
@@ -72,16 +84,35 @@ def run(operation: "Operation", stack: str, as_json: bool, expect_no_changes: bo
     return 1 if expect_no_changes and outcome.changed else 0
 
 
-def checked_stack(stack: str, as_json: bool) -> tuple["Project", "StackSpec"]:
-    """The project and the stack's content; ends with 2 and the problems that `check` names where the file is wrong."""
+def checked_stack(project: "Project", stack: str, as_json: bool) -> "StackSpec":
+    """The stack's content; ends with 2 and the problems that `check` names where the file is wrong."""
     from infra.stack import StackError, load_stack
 
-    project = project_with(stack, as_json)
     file = project.stack_file(stack)
     try:
-        return project, load_stack(file, project.name)
+        return load_stack(file, project.name)
     except StackError as error:
         raise refused(f"{file}: {error}", error.problems, as_json) from None
+
+
+def warn(project: "Project", stack: str, say: Callable[[str], None]) -> None:
+    """Tell the mistakes of a stack file without ending: what the stack made can be ended whatever its file says now."""
+    from infra.stack import StackError, load_stack
+
+    try:
+        load_stack(project.stack_file(stack), project.name)
+    except StackError as error:
+        say(f"{project.stack_file(stack)}: {error}")
+        say("going on all the same, with what is in the stack's state")
+
+
+def end_leftovers(stack: str, say: Callable[[str], None]) -> None:
+    """End a local cluster that Pulumi does not know, as an `up` leaves it that was killed while it made it."""
+    from infra.platforms.local import cluster
+    from infra.platforms.local.errors import LocalError
+
+    with contextlib.suppress(LocalError):  # It is another checkout's, and stays.
+        cluster.stop(stack, say)
 
 
 def project_with(stack: str = "", as_json: bool = False) -> "Project":

@@ -20,7 +20,12 @@ class Backend:
 
 
 def state_dir(environ: Mapping[str, str] = os.environ) -> Path:
-    """`$XDG_STATE_HOME/tpu-ray/pulumi`, else `~/.local/state/tpu-ray/pulumi`."""
+    """`$TPU_RAY_HOME/pulumi`, else `$XDG_STATE_HOME/tpu-ray/pulumi`, else `~/.local/state/tpu-ray/pulumi`.
+
+    With the local clusters that it tells of: whoever moves those by TPU_RAY_HOME has another state too.
+    """
+    if chosen := environ.get("TPU_RAY_HOME"):
+        return Path(chosen).expanduser().resolve() / "pulumi"
     base = environ.get("XDG_STATE_HOME")
     return (Path(base) if base else Path.home() / ".local" / "state") / "tpu-ray" / "pulumi"
 

@@ -86,10 +86,12 @@ def run_installer(cache: Path, say: Say) -> str | None:
             return None
         reason = errors.strip().splitlines()[-1] if errors.strip() else f"exit code {process.returncode}"
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
         reason = f"not done after {INSTALL_TIMEOUT_S} s"
     finally:
+        # Also where the user interrupts: the installer has a session of its own, which no Ctrl-C reaches.
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
         shutil.rmtree(partial, ignore_errors=True)
     return f"the official installer did not work ({reason})"
 

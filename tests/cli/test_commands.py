@@ -52,8 +52,8 @@ def test_help_names_every_command() -> None:
         assert f" {command} " in ran.stdout
 
 
-@pytest.mark.parametrize("command", ["up", "preview", "refresh", "destroy"])
-def test_a_wrong_stack_file_stops_every_operation_with_the_problems_that_check_names(
+@pytest.mark.parametrize("command", ["up", "preview"])
+def test_a_wrong_stack_file_stops_what_would_make_something_with_the_problems_that_check_names(
     checkout: Path, command: str
 ) -> None:
     ran = tpu_ray(command, "-s", "local", "--json", cwd=checkout)

@@ -31,6 +31,7 @@ def logged_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "PULUMI_ACCESS_TOKEN",
         "PULUMI_CREDENTIALS_PATH",
         "PULUMI_CONFIG_PASSPHRASE_FILE",
+        "TPU_RAY_HOME",
     ):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PULUMI_HOME", str(tmp_path / "pulumi-home"))

@@ -54,6 +54,11 @@ def test_a_shell_with_tpu_ray_env_in_it_changes_nothing(project: Path, tmp_path:
     assert first.environment["PULUMI_BACKEND_URL"] == backend_url(state_dir(environ))
 
 
+def test_the_state_moves_with_the_clusters_that_it_tells_of(tmp_path: Path) -> None:
+    environ = {"XDG_STATE_HOME": str(tmp_path / "state"), "TPU_RAY_HOME": str(tmp_path / "home")}
+    assert state_dir(environ) == tmp_path / "home" / "pulumi"
+
+
 def test_the_passphrase_is_made_once(project: Path, tmp_path: Path) -> None:
     environ = {"PULUMI_HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state")}
     choose_backend(project, environ)

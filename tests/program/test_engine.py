@@ -12,6 +12,7 @@ from infra.automation import workspace
 from infra.automation.operate import Operation, Outcome, operate
 from infra.automation.project import Project
 from infra.automation.workspace import process_environment, working_file
+from infra.cli import stacks
 from infra.pulumi_cli import choose_backend, obtain_cli
 
 pytestmark = pytest.mark.slow
@@ -126,6 +127,30 @@ def test_what_a_killed_run_may_have_left_in_a_cloud_is_not_forgotten(toy_project
         assert operate(toy_project, "toy", "up", told.append).ok
         assert f"{A_CLOUDS}::second, interrupted while creating" in "\n".join(told)
         assert INTERRUPTED not in "\n".join(told)
+
+
+@pytest.mark.parametrize("change", ["wrong", "no yaml", "gone"])
+def test_what_a_stack_made_can_be_ended_whatever_its_file_says_now(
+    toy_project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], change: str
+) -> None:
+    monkeypatch.chdir(toy_project.root)
+    assert run(toy_project, "up").ok
+    ended: list[str] = []
+    monkeypatch.setattr("infra.platforms.local.cluster.stop", lambda stack, _: ended.append(stack))
+    file = toy_project.stack_file("toy")
+    if change == "gone":
+        file.unlink()
+    else:
+        text = file.read_text()
+        file.write_text(text.replace("topology: 1x1", "topology: 3x3") if change == "wrong" else "config: [}")
+    assert stacks.run("refresh", "toy", as_json=False) == 0
+    assert ended == []
+    assert stacks.run("destroy", "toy", as_json=False) == 0
+    shown = capsys.readouterr()
+    assert "stack toy destroyed" in shown.out
+    assert "2 delete" in shown.out
+    assert change != "wrong" or "tpu-ray:pools[0].topology" in shown.err
+    assert ended == ["toy"], "also a local cluster that Pulumi does not know is ended"
 
 
 def test_a_wrong_stack_file_stops_the_program_without_a_traceback(
