@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from infra.platforms.local.folders import Folders
@@ -75,6 +75,7 @@ def test_rays_sockets_have_paths_that_fit() -> None:
     assert len(f"{temp}/session_2026-12-02_03-26-26_403840_4194304/sockets/plasma_store.1000") < 107
 
 
+@settings(deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_every_node_of_a_cluster_has_its_own_loopback_address(digest: int) -> None:
     addresses = [loopback(digest, place) for place in range(254 * 4)]
@@ -84,6 +85,7 @@ def test_every_node_of_a_cluster_has_its_own_loopback_address(digest: int) -> No
     assert all(p[0] == 127 and 64 <= p[1] < 96 and 0 <= p[2] < 256 and 1 <= p[3] <= 254 for p in parts)
 
 
+@settings(deadline=None)
 @given(st.sampled_from(catalogue()), st.integers(1, 3))
 def test_a_pool_has_every_host_of_every_slice_once(shape: object, slices: int) -> None:
     pool = LocalPool("a", shape, slices)  # type: ignore[arg-type]

@@ -15,9 +15,9 @@ import pytest
 from pulumi.automation import CommandError
 
 from infra.platforms.local import cluster
-from infra.platforms.local.applications import applications
-from infra.platforms.local.folders import Folders
-from infra.platforms.local.jobs import end, logs, submit
+from infra.platforms.local.applications import applications, running
+from infra.platforms.local.folders import Folders, home
+from infra.platforms.local.jobs import end, logs
 from infra.platforms.local.ports import pick
 from infra.platforms.local.processes import members
 from infra.platforms.local.spec import ClusterSpec
@@ -116,7 +116,7 @@ def test_settings_of_a_run_wait_for_the_next_run(engine: Engine) -> None:
     assert (launch["model_version"], launch["model"].split("/")[-2]) == ("41", "story-r2")
 
 
-def test_a_run_that_failed_fails_every_up_until_its_run_changes(engine: Engine) -> None:
+def test_a_run_that_failed_fails_every_up_until_its_settings_change(engine: Engine) -> None:
     services = [CHAT, service("story", "job:story", "pair")]
     job = {"name": "story", "pool": "pair", "steps": 13, "run": "r3"}
     engine.declare([SINGLE, PAIR], services, [job])
@@ -125,10 +125,14 @@ def test_a_run_that_failed_fails_every_up_until_its_run_changes(engine: Engine) 
             engine.up()
         assert "the loss is not a number" in str(error.value)
         assert "change the job's `run:`" in str(error.value)
+        assert "raise `timeout_s`" in str(error.value)
     assert (engine.folders.storage / "story-r3" / "runs").read_text() == "x", "the failed run was not started again"
-    engine.declare([SINGLE, PAIR], services, [{**job, "steps": 42, "run": "r4"}])
+    engine.declare([SINGLE, PAIR], services, [{**job, "steps": 42}])
+    assert changed(engine.preview())["update"] >= 2, "the run and what waits for it"
     engine.up()
     assert engine.get("/story/v1/args")["model_version"] == "42"
+    assert (engine.folders.storage / "story-r3" / "runs").read_text() == "xx", "the same run went on"
+    assert changed(engine.preview()) == {}
 
 
 def test_another_service_leaves_the_first_alone(engine: Engine) -> None:
@@ -167,6 +171,38 @@ def test_the_corrected_service_is_green(engine: Engine) -> None:
     assert changed(engine.preview()) == {}
 
 
+def test_a_refused_change_leaves_everything_as_it_was(engine: Engine) -> None:
+    before = engine.get("/chat/v1/args")
+    services = [CHAT, service("second", "package:y", "side")]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        taken = listener.getsockname()[1]
+        engine.declare([SINGLE, SIDE], services, http_port=taken)
+        with pytest.raises(CommandError) as error:
+            engine.up()
+    assert f"tpu-ray:platform.http_port: port {taken} is taken" in str(error.value)
+    assert engine.get("/chat/v1/args") == before
+    engine.declare([SINGLE, SIDE], services)
+    assert changed(engine.up()) == {}
+
+
+def test_a_failed_update_is_tried_again_although_the_stack_file_is_the_same(engine: Engine) -> None:
+    ready = home() / "ready"
+    engine.declare([SINGLE, SIDE], [CHAT, service("second", "package:attr_two", "side")])
+    engine.up()
+    engine.declare([SINGLE, SIDE], [CHAT, service("second", "package:attr_two_when_ready", "side")])
+    with pytest.raises(CommandError) as error:
+        engine.up()
+    assert f"no {ready}" in str(error.value)
+    assert applications(engine.stack_name)["second"]["status"] == "DEPLOY_FAILED", "its old replica lives on"
+    ready.touch()
+    engine.up()
+    ready.unlink()
+    assert engine.get("/second/v1/args")["model"] == "package:attr_two_when_ready"
+    assert changed(engine.preview()) == {}
+
+
 HOLDS = """
 import ray, time
 from workloads.reserve import reserve_slice
@@ -180,7 +216,10 @@ time.sleep(3600)
 
 def test_a_slice_that_does_not_come_free_ends_in_wanted_and_found(engine: Engine) -> None:
     waits = {**service("second", "package:reserves", "side"), "reserve_timeout_s": 3}
-    submit(engine.stack_name, "holder", shlex.join(["python", "-c", HOLDS]))
+    _, dashboard = running(engine.stack_name)
+    # Not a run of the stack: whatever it declares, this is left alone.
+    command = shlex.join(["python", "-c", HOLDS])
+    dashboard.post("/api/jobs/", {"entrypoint": command, "submission_id": "holder"})
     until = time.monotonic() + 120
     while "taken" not in logs(engine.stack_name, "holder"):
         assert time.monotonic() < until, logs(engine.stack_name, "holder")
@@ -197,19 +236,37 @@ def test_a_slice_that_does_not_come_free_ends_in_wanted_and_found(engine: Engine
     assert engine.get("/second/v1/args")["model"] == "package:reserves"
 
 
+def test_another_service_takes_the_slice_of_the_one_it_replaces(engine: Engine) -> None:
+    engine.declare([SINGLE, SIDE], [CHAT, service("third", "package:reserves", "side")])
+    assert changed(engine.up()) == {"create": 2, "delete": 2}
+    assert set(applications(engine.stack_name)) == {"chat", "third"}
+    assert engine.get("/third/v1/args")["model"] == "package:reserves"
+    assert changed(engine.refresh()) == {}
+    assert changed(engine.preview()) == {}
+
+
 def test_a_pool_comes_and_goes_in_place(engine: Engine) -> None:
     before = engine.get("/chat/v1/args")
     engine.declare([SINGLE], [CHAT])
     assert changed(engine.up()) == {"update": 1, "delete": 2}
     log = engine.log.read_text()
-    assert log.rindex("ending service second: its pool side goes") < log.rindex(
-        "ending 1 hosts that the stack no longer"
-    )
+    assert log.rindex("ending service third: its pool side goes") < log.rindex("ending 1 host that the stack no longer")
     state = cluster.status(engine.stack_name).state
     assert state is not None
     assert [node.role for node in state.nodes] == ["head", "single-0.0"]
     engine.declare([SINGLE, SIDE], [CHAT, service("second", "package:y", "side")])
     assert changed(engine.up()) == {"update": 1, "create": 2}
+    assert engine.get("/chat/v1/args") == before
+    assert changed(engine.preview()) == {}
+
+
+def test_another_shape_brings_other_hosts_and_its_services_with_it(engine: Engine) -> None:
+    before = engine.get("/chat/v1/args")
+    assert engine.get("/second/v1/args")["topology"] == "1x1"
+    engine.declare([SINGLE, {**SIDE, "topology": "2x2"}], [CHAT, service("second", "package:y", "side")])
+    assert changed(engine.up()) == {"update": 3}
+    assert "ending service second: its pool side changes its slices" in engine.log.read_text()
+    assert engine.get("/second/v1/args")["topology"] == "2x2"
     assert engine.get("/chat/v1/args") == before
     assert changed(engine.preview()) == {}
 
@@ -231,7 +288,7 @@ def test_a_dead_cluster_is_noticed_and_made_anew(engine: Engine, role: str) -> N
     assert after.state.session != before.session
     assert engine.get("/chat/health") == {"ok": True}
     assert changed(engine.preview()) == {}
-    assert (engine.folders.storage / "story-r4" / "export" / "export.json").exists(), "the jobs' models survive"
+    assert (engine.folders.storage / "story-r3" / "export" / "export.json").exists(), "the jobs' models survive"
 
 
 def test_destroy_leaves_nothing_and_no_other_ray_notices(engine: Engine, tmp_path: Path) -> None:

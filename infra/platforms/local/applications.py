@@ -2,17 +2,20 @@
 
 import json
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from infra.platforms.local.cluster import status
 from infra.platforms.local.errors import LocalError
 from infra.platforms.local.folders import Folders
 from infra.platforms.local.rest import Dashboard
+from infra.platforms.local.room import require_http_port
 from infra.platforms.local.state import ClusterState, locked, write_atomically
 
 PATH = "/api/serve/applications/"
 Wanted = dict[str, dict[str, Any]]
+FAILED = ("DEPLOY_FAILED",)
+"""States of an application that Serve does not leave by itself."""
 GONE_S = 120.0
 """How long Serve may take to end an application: replicas finish what they answer, and lost hosts are waited for."""
 
@@ -45,10 +48,25 @@ def wanted_applications(stack: str) -> Wanted:
 def put_application(stack: str, application: Mapping[str, Any]) -> None:
     """Add an application, or change the one of that name. The others keep running as they are.
 
+    One that failed is tried again, also where nothing of it changed: its code or a folder may have.
+
     Raises:
-        LocalError: the cluster does not run, or Serve refuses the application; then the list stays as it was.
+        LocalError: the cluster does not run, something else has its port, or Serve refuses the application; then the
+            list stays as it was.
     """
-    _change(stack, lambda wanted: {**wanted, str(application["name"]): dict(application)})
+    name = str(application["name"])
+    if wanted_applications(stack).get(name) == application and is_given_up(applications(stack).get(name)):
+        delete_application(stack, name)
+    _change(stack, lambda wanted: {**wanted, name: dict(application)})
+
+
+def is_given_up(application: Mapping[str, Any] | None) -> bool:
+    """Whether Serve would not try this version again when it is put as it is.
+
+    It keeps the failure of a version whose replicas did not start (deployment_state.py, `_terminally_failed`). One that
+    could not even be built has no deployments and is built anew.
+    """
+    return bool(application and application.get("status") in FAILED and application.get("deployments"))
 
 
 def delete_application(stack: str, name: str, timeout_s: float = GONE_S) -> None:
@@ -72,21 +90,6 @@ def delete_application(stack: str, name: str, timeout_s: float = GONE_S) -> None
         time.sleep(0.2)
 
 
-def leave_pools(stack: str, kept: Collection[str], say: Callable[[str], None]) -> None:
-    """Take away the applications of pools that are not kept, while their hosts still run: so they end in order.
-
-    Raises:
-        LocalError: one does not end.
-    """
-    if not status(stack).alive:
-        return
-    for name, application in wanted_applications(stack).items():
-        pool = application.get("args", {}).get("service", {}).get("pool")
-        if pool is not None and pool not in kept:
-            say(f"ending service {name}: its pool {pool} goes")
-            delete_application(stack, name)
-
-
 def applications(stack: str) -> dict[str, dict[str, Any]]:
     """Serve's own status of every application, by name."""
     _, dashboard = running(stack)
@@ -97,7 +100,10 @@ def _change(stack: str, change: Callable[[Wanted], Wanted]) -> None:
     folders = Folders.of(stack)
     with locked(folders):
         state, dashboard = running(stack)
-        wanted = change(wanted_applications(stack))
+        before = wanted_applications(stack)
+        if not before:
+            require_http_port(state)
+        wanted = change(before)
         dashboard.put(
             PATH,
             {

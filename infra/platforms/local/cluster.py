@@ -11,16 +11,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import psutil
-
 from infra.platforms.local import processes
 from infra.platforms.local.errors import LocalError
 from infra.platforms.local.folders import Folders, project_folder
-from infra.platforms.local.memory import require_memory
 from infra.platforms.local.node_logs import why
 from infra.platforms.local.nodes import HEAD, NodePorts, head_command, host_command, loopback, node_environment
-from infra.platforms.local.ports import pick, require_free
+from infra.platforms.local.ports import pick
 from infra.platforms.local.rest import Dashboard
+from infra.platforms.local.room import require_room
 from infra.platforms.local.spec import ClusterSpec, EmulatedHost
 from infra.platforms.local.state import ClusterState, Node, load, locked, save, write_atomically
 
@@ -67,41 +65,32 @@ def start(spec: ClusterSpec, say: Say, session: str | None = None, timeout_s: fl
     Nodes that live and are still wanted stay as they are. Files in the storage folder survive.
 
     Raises:
-        LocalError: a port is taken, memory is short, Ray is missing, the stack belongs to another checkout, or a node
-            does not come up in time. What was started by then is ended again, unless an older part of it lives on.
+        LocalError: a port is taken, memory is short, Ray is missing, or the stack belongs to another checkout: then
+            nothing was touched. Or a node does not come up in time: then what was started by then is ended again, and
+            a cluster that was to be changed in place lives on as before, without what it was to lose.
     """
     folders = Folders.of(spec.stack)
     ray = ray_binary()
     until = time.monotonic() + timeout_s
     with locked(folders):
         old = load(folders)
-        keeps_head = old is not None and HEAD not in old.dead_roles() and old.spec.same_head(spec)
-        if old is None or not keeps_head or (session and session != old.session):
-            if old:
-                say(f"ending what is left of the cluster of stack {spec.stack}")
-                _end(old, folders)
-            state = _start_head(spec, folders, ray, session or new_session(), say, until)
-        else:
-            require_memory(spec, memory_with(old))
-            state = _without_unwanted(replace(old, spec=spec), folders, say)
+        require_room(spec, old)
+        if old and HEAD not in old.dead_roles() and old.spec.same_head(spec) and session in (None, old.session):
+            kept = _without_unwanted(old, spec, folders, say)
+            try:
+                return _start_hosts(replace(kept, spec=spec), folders, ray, say, until)
+            except BaseException:
+                _back_to(kept, folders)
+                raise
+        if old:
+            say(f"ending what is left of the cluster of stack {spec.stack}")
+            _end(old, folders)
+        state = _start_head(spec, folders, ray, session or new_session(), say, until)
         try:
-            state = _start_hosts(state, folders, ray, say, until)
+            return _start_hosts(state, folders, ray, say, until)
         except BaseException:
-            if not keeps_head:
-                _end(load(folders) or state, folders)
+            _end(load(folders) or state, folders)
             raise
-    return state
-
-
-def memory_with(state: ClusterState) -> float:
-    """Free memory in GiB if this cluster were not there: what it may take when it is changed in place."""
-    own = 0
-    for process in processes.members(state.identities, state.session):
-        try:
-            own += process.memory_info().rss - process.memory_info().shared
-        except psutil.NoSuchProcess:
-            continue
-    return float(psutil.virtual_memory().available + own) / 2**30
 
 
 def stop(stack: str, say: Say) -> bool:
@@ -141,9 +130,6 @@ def ray_binary() -> Path:
 
 
 def _start_head(spec: ClusterSpec, folders: Folders, ray: Path, session: str, say: Say, until: float) -> ClusterState:
-    require_memory(spec)
-    require_free(spec.dashboard_port, "tpu-ray:platform.dashboard_port")
-    require_free(spec.http_port, "tpu-ray:platform.http_port")
     shutil.rmtree(folders.ray_temp, ignore_errors=True)
     for folder in (folders.root, folders.logs, folders.storage, folders.ray_temp):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -177,8 +163,8 @@ def _start_hosts(state: ClusterState, folders: Folders, ray: Path, say: Say, unt
         slices = counted(len({host.slice_name for host in wanted}), "emulated slice")
         say(f"starting {counted(len(wanted), 'host')} of {slices}")
     ports = pick(len(wanted), (state.spec.http_port, state.spec.dashboard_port))
-    places = zip(wanted, _free_places(state), ports, strict=False)
     dashboard = Dashboard(state.dashboard, folders)
+    places = zip(wanted, _free_places(state, _counted_by(dashboard)), ports, strict=False)
     while group := list(itertools.islice(places, AT_ONCE)):
         for host, place, port in group:
             command = host_command(ray, folders, host, place, NodePorts(port), state.gcs_address)
@@ -196,16 +182,22 @@ def _wait_for_nodes(
     addresses = {node.address for node in state.nodes}
 
     def all_there() -> bool:
-        try:
-            return addresses <= alive_addresses(dashboard)
-        except LocalError:
-            return False
+        return addresses <= _counted_by(dashboard)
 
     _wait(state, folders, until, f"Ray counts {len(addresses)} nodes", say, all_there, new)
 
 
-def _free_places(state: ClusterState) -> Iterator[int]:
-    taken = {node.address for node in state.nodes}
+def _counted_by(dashboard: Dashboard) -> set[str]:
+    """Like `alive_addresses`, and empty while Ray does not answer."""
+    try:
+        return alive_addresses(dashboard)
+    except LocalError:
+        return set()
+
+
+def _free_places(state: ClusterState, counted: set[str]) -> Iterator[int]:
+    # A host that has just ended may still be counted: at its address a new one would seem to be there already.
+    taken = {node.address for node in state.nodes} | counted
     digest = Folders.of(state.spec.stack).digest
     return (place for place in range(1, 254 * 4) if loopback(digest, place) not in taken)
 
@@ -216,14 +208,29 @@ def alive_addresses(dashboard: Dashboard) -> set[str]:
     return {str(node["node_ip"]) for node in answer["data"]["result"]["result"] if node["state"] == "ALIVE"}
 
 
-def _without_unwanted(state: ClusterState, folders: Folders, say: Say) -> ClusterState:
-    wanted = {HEAD, *(host.role for host in state.spec.hosts)}
-    gone = tuple(node for node in state.nodes if node.role not in wanted)
+def _without_unwanted(old: ClusterState, spec: ClusterSpec, folders: Folders, say: Say) -> ClusterState:
+    """End the hosts that `spec` has no more, or has in another shape; the cluster of what is left."""
+    left = old.spec.kept_in(spec)
+    wanted = {HEAD, *(host.role for host in left.hosts)}
+    kept = replace(old, spec=left, nodes=tuple(node for node in old.nodes if node.role in wanted))
+    gone = tuple(node for node in old.nodes if node.role not in wanted)
     if gone:
         say(f"ending {counted(len(gone), 'host')} that the stack no longer has")
-        # The session's marker belongs to all nodes: only these nodes' own trees are ended.
-        _require_ended(processes.end([node.identity for node in gone], session="-"))
-    return replace(state, nodes=tuple(node for node in state.nodes if node.role in wanted))
+        _end_nodes(gone)
+        save(folders, kept)
+    return kept
+
+
+def _back_to(kept: ClusterState, folders: Folders) -> None:
+    """End what was started beside this cluster, which lives on: its services and runs need not notice."""
+    now = load(folders)
+    _end_nodes(tuple(node for node in (now.nodes if now else ()) if node not in kept.nodes))
+    save(folders, kept)
+
+
+def _end_nodes(nodes: tuple[Node, ...]) -> None:
+    # The session's marker belongs to all nodes of the cluster: only these nodes' own trees are ended.
+    _require_ended(processes.end([node.identity for node in nodes], session="-"))
 
 
 def _launch(

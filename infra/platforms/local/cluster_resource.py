@@ -6,9 +6,10 @@ import pulumi
 from pulumi.dynamic import CheckResult, CreateResult, DiffResult, ReadResult, Resource, ResourceProvider, UpdateResult
 
 from infra.platforms.local import cluster
-from infra.platforms.local.applications import leave_pools
 from infra.platforms.local.dynamic import differs, reports_plainly, say
 from infra.platforms.local.folders import Folders
+from infra.platforms.local.leaving import leave_pools
+from infra.platforms.local.room import require_room
 from infra.platforms.local.spec import ClusterSpec
 from infra.platforms.local.state import ClusterState
 
@@ -33,7 +34,11 @@ class LocalClusterProvider(ResourceProvider):
 
     @reports_plainly
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> DiffResult:
-        return DiffResult(changes=differs(olds, news, "spec", "session"))
+        spec = ClusterSpec.from_json(news["spec"])
+        now = cluster.status(spec.stack)
+        # After an `up` that failed half way the cluster is not what Pulumi last wrote down.
+        another = now.state is not None and now.state.spec != spec
+        return DiffResult(changes=another or differs(olds, news, "spec", "session"))
 
     @reports_plainly
     def create(self, props: dict[str, Any]) -> CreateResult:
@@ -43,8 +48,10 @@ class LocalClusterProvider(ResourceProvider):
     @reports_plainly
     def update(self, _id: str, _olds: dict[str, Any], news: dict[str, Any]) -> UpdateResult:
         spec = ClusterSpec.from_json(news["spec"])
+        # What is refused must not have ended a service.
+        require_room(spec, cluster.status(spec.stack).state)
         # The engine deletes services only after this update, when the hosts of a pool that goes would be gone.
-        leave_pools(spec.stack, {pool.name for pool in spec.pools}, say)
+        leave_pools(spec, say)
         return UpdateResult(_outputs(cluster.start(spec, say, news["session"])))
 
     @reports_plainly

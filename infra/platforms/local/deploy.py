@@ -11,6 +11,7 @@ from infra.plan.workloads import job_entrypoint, serve_application
 from infra.platforms.local.cluster_resource import LocalCluster
 from infra.platforms.local.folders import Folders
 from infra.platforms.local.job_resource import JobFinished, JobRun
+from infra.platforms.local.leaving import declared
 from infra.platforms.local.readiness import Expected
 from infra.platforms.local.ready_resource import Ready
 from infra.platforms.local.serve_resource import ServeApp
@@ -33,14 +34,18 @@ def deploy(
     cluster = LocalCluster("cluster", spec)
     storage = str(folders.storage)
     launches = {job.name: job_launch(stack, job, storage) for job in stack.jobs}
+    # What Pulumi deletes only at the end of this program must leave its slices to what comes now.
+    all_declared = declared([s.name for s in stack.services], [launch.run_name for launch in launches.values()])
     runs = {
         name: JobRun(
             name,
             stack=stack_name,
             run_name=launch.run_name,
             entrypoint=entrypoint_of(launch),
+            pool=launch.job.pool,
             export_dir=launch.export_dir,
             session=cluster.session,
+            declared=all_declared,
             hands_over_slice=_is_full(stack, launch.job.pool),
         )
         for name, launch in launches.items()
@@ -66,6 +71,7 @@ def deploy(
             stack=stack_name,
             application=application,
             session=cluster.session,
+            declared=all_declared,
             hands_over_slice=service.model.startswith(JOB) and _is_full(stack, service.pool),
         )
         ready = Ready(

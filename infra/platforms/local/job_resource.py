@@ -7,13 +7,16 @@ from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, Resou
 
 from infra.platforms.local import jobs
 from infra.platforms.local.dynamic import differs, reports_plainly, say
+from infra.platforms.local.errors import LocalError
+from infra.platforms.local.leaving import leave_undeclared
 
 
 class JobRunProvider(ResourceProvider):
     """A run starts once. It is replaced only when its name (`<job>-<run>`) changes.
 
-    Another entrypoint under the same name is shown and waits for the next run. In a new life of the cluster the same
-    run is submitted again and goes on from its checkpoint, unless its model is already there.
+    Another entrypoint under the same name is shown and waits for the next run, unless this one ended without success:
+    then it is submitted again, goes on from its checkpoint, and the driver refuses what may not change. In a new life
+    of the cluster the same run is submitted again as it was, unless its model is already there.
     """
 
     serialize_as_secret_always = False
@@ -23,6 +26,8 @@ class JobRunProvider(ResourceProvider):
         if differs(olds, news, "run_name"):
             first = bool(news.get("hands_over_slice"))
             return DiffResult(changes=True, replaces=["run_name"], delete_before_replace=first)
+        if _goes_on(olds, news):
+            return DiffResult(changes=True)
         if differs(olds, news, "entrypoint"):
             say(f"run {news['run_name']} keeps its settings: the change applies to the next run, when `run:` changes")
         lost = differs(olds, news, "session") and jobs.exported(olds["export_dir"]) is None
@@ -30,17 +35,31 @@ class JobRunProvider(ResourceProvider):
 
     @reports_plainly
     def create(self, props: dict[str, Any]) -> CreateResult:
-        jobs.submit(props["stack"], props["run_name"], props["entrypoint"])
+        leave_undeclared(props["stack"], props["declared"], say)
+        jobs.submit(props["stack"], props["run_name"], props["entrypoint"], props["pool"])
         return CreateResult(props["run_name"], props)
 
     @reports_plainly
     def update(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> UpdateResult:
-        jobs.submit(news["stack"], news["run_name"], olds["entrypoint"])
-        return UpdateResult({**news, "entrypoint": olds["entrypoint"]})
+        entrypoint = (news if _goes_on(olds, news) else olds)["entrypoint"]
+        leave_undeclared(news["stack"], news["declared"], say)
+        jobs.submit(news["stack"], news["run_name"], entrypoint, news["pool"])
+        return UpdateResult({**news, "entrypoint": entrypoint})
 
     @reports_plainly
     def delete(self, _id: str, props: dict[str, Any]) -> None:
         jobs.end(props["stack"], props["run_name"])
+
+
+def _goes_on(olds: dict[str, Any], news: dict[str, Any]) -> bool:
+    """Whether the run is submitted as it is now wanted: in this life of the cluster it failed, or was ended by us."""
+    if differs(olds, news, "session"):
+        return False
+    try:
+        run = jobs.find(news["stack"], news["run_name"])
+    except LocalError:
+        return False
+    return jobs.exported(news["export_dir"]) is None if run is None else run.goes_on_with(news["entrypoint"])
 
 
 class JobFinishedProvider(ResourceProvider):
@@ -89,8 +108,10 @@ class JobRun(Resource, module="local", name="JobRun"):
         stack: str,
         run_name: str,
         entrypoint: str,
+        pool: str,
         export_dir: str,
         session: pulumi.Input[str],
+        declared: str,
         hands_over_slice: bool,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
@@ -98,8 +119,10 @@ class JobRun(Resource, module="local", name="JobRun"):
             "stack": stack,
             "run_name": run_name,
             "entrypoint": entrypoint,
+            "pool": pool,
             "export_dir": export_dir,
             "session": session,
+            "declared": declared,
             "hands_over_slice": hands_over_slice,
         }
         super().__init__(JobRunProvider(), name, props, opts)

@@ -3,7 +3,7 @@
 import json
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,35 +13,77 @@ from infra.platforms.local.cluster import status as cluster_status
 from infra.platforms.local.errors import LocalError
 from infra.platforms.local.folders import Folders
 
-OVER = ("SUCCEEDED", "FAILED", "STOPPED")
+UNSUCCESSFUL = ("FAILED", "STOPPED")
+OVER = ("SUCCEEDED", *UNSUCCESSFUL)
+POOL = "tpu-ray-pool"
+"""Key of a run's metadata in Ray, by which it is told from what others submitted to the same Ray."""
+SLACK_S = 60.0
+"""How much longer a run is waited for than `timeout_s`: its driver starts later, and ends it with the reason."""
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Run:
-    """State of one run: PENDING, RUNNING, SUCCEEDED, FAILED or STOPPED, with Ray's message."""
+    """State of one run: PENDING, RUNNING, SUCCEEDED, FAILED or STOPPED, with Ray's message.
+
+    `pool` is empty for what was not submitted by this platform.
+    """
 
     name: str
     state: str
     message: str
+    entrypoint: str = ""
+    pool: str = ""
+
+    @classmethod
+    def of(cls, answer: Mapping[str, Any]) -> "Run":
+        """From Ray's JobDetails."""
+        pool = (answer.get("metadata") or {}).get(POOL, "")
+        name, state = str(answer["submission_id"]), str(answer["status"])
+        return cls(name, state, str(answer.get("message") or ""), str(answer["entrypoint"]), pool)
+
+    def goes_on_with(self, entrypoint: str) -> bool:
+        """Whether it may be submitted again: it ended without success, and is now asked for otherwise.
+
+        So a limit that ended it can be raised. What may not change within a run, its driver refuses.
+        """
+        return self.state in UNSUCCESSFUL and self.entrypoint != entrypoint
 
 
 def find(stack: str, run_name: str) -> Run | None:
     """The run of that name, None where this life of the cluster knows none."""
     _, dashboard = running(stack)
     answer = dashboard.found(f"/api/jobs/{run_name}")
-    return Run(run_name, str(answer["status"]), str(answer.get("message") or "")) if answer else None
+    return Run.of(answer) if answer else None
 
 
-def submit(stack: str, run_name: str, entrypoint: str) -> None:
-    """Start a run; does not wait for it. A run of that name that is there already is left as it is."""
-    if find(stack, run_name) is None:
-        _, dashboard = running(stack)
-        dashboard.post("/api/jobs/", {"entrypoint": entrypoint, "submission_id": run_name})
+def going(stack: str) -> list[Run]:
+    """The runs of this platform that are not over."""
+    _, dashboard = running(stack)
+    # Drivers that somebody connected by hand have no submission id.
+    runs = [Run.of(answer) for answer in dashboard.get("/api/jobs/") if answer.get("submission_id")]
+    return [run for run in runs if run.pool and run.state not in OVER]
+
+
+def submit(stack: str, run_name: str, entrypoint: str, pool: str) -> None:
+    """Start a run; does not wait for it.
+
+    A run of that name that is there already is left as it is, unless it may go on with this entrypoint.
+    """
+    _, dashboard = running(stack)
+    there = find(stack, run_name)
+    if there is not None:
+        if not there.goes_on_with(entrypoint):
+            return
+        dashboard.delete(f"/api/jobs/{run_name}")
+    dashboard.post("/api/jobs/", {"entrypoint": entrypoint, "submission_id": run_name, "metadata": {POOL: pool}})
 
 
 def end(stack: str, run_name: str, timeout_s: float = 60) -> None:
-    """Stop a run that is still going and wait for its end; nothing happens where it or the cluster is gone."""
+    """Stop a run that is still going and wait for its end; nothing happens where it or the cluster is gone.
+
+    Ray forgets a run that was stopped here, so that it starts again, from its checkpoint, when it is asked for again.
+    """
     if not cluster_status(stack).alive:
         return
     _, dashboard = running(stack)
@@ -59,6 +101,8 @@ def end(stack: str, run_name: str, timeout_s: float = 60) -> None:
                 next_step=f"look at its log in {dashboard.url}/#/jobs/{run_name}",
             )
         time.sleep(0.5)
+    if asked and run is not None:
+        dashboard.delete(f"/api/jobs/{run_name}")
 
 
 def logs(stack: str, run_name: str, lines: int = 15) -> str:
@@ -81,7 +125,7 @@ def wait_for_export(stack: str, run_name: str, export_dir: str, timeout_s: float
     """Wait until the run has succeeded and its export is complete; the content of export.json.
 
     Raises:
-        LocalError: the run failed, was stopped, exported nothing, or is not over in time.
+        LocalError: the run failed, was stopped, exported nothing, or is not over `SLACK_S` after its `timeout_s`.
     """
     began = last = time.monotonic()
     while True:
@@ -90,7 +134,7 @@ def wait_for_export(stack: str, run_name: str, export_dir: str, timeout_s: float
         if export is not None and (run is None or run.state == "SUCCEEDED"):
             return export
         now = time.monotonic()
-        if run is None or run.state in OVER or now - began > timeout_s:
+        if run is None or run.state in OVER or now - began > timeout_s + SLACK_S:
             raise _unfinished(stack, run_name, export_dir, run, now - began)
         if now - last > 10:
             last = now
@@ -100,20 +144,24 @@ def wait_for_export(stack: str, run_name: str, export_dir: str, timeout_s: float
 
 def _unfinished(stack: str, run_name: str, export_dir: str, run: Run | None, waited_s: float) -> LocalError:
     wanted = f"the run succeeded, with its model in {export_dir}"
-    change = "then change the job's `run:` in `tpu-ray:jobs`, which starts it again"
+    change = "change the job's `run:` in `tpu-ray:jobs`, which starts it anew"
+    raised = (
+        "where a limit ended it, raise `timeout_s` (or that limit) and `up` again: it goes on from its last checkpoint"
+    )
     if run is None:
         return LocalError(f"run {run_name} is not known to Ray", wanted=wanted, found="no such run", next_step="`up`")
     end_of_log = f"{run.state} {run.message}\n    end of its log:\n    {logs(stack, run_name)}"
     if run.state == "SUCCEEDED":
         return LocalError(f"run {run_name} left no model", wanted=wanted, found=end_of_log, next_step=change)
     if run.state in OVER:
-        next_step = f"look for the cause in `{Folders.of(stack).logs}` and the log above, {change}"
+        cause = f"look for the cause in `{Folders.of(stack).logs}` and the log above"
+        next_step = f"{raised}; otherwise {cause}, then {change}"
         return LocalError(f"run {run_name} did not succeed", wanted=wanted, found=end_of_log, next_step=next_step)
     return LocalError(
         f"run {run_name} is not over after {waited_s:.0f} s",
         wanted=wanted,
         found=end_of_log,
-        next_step="the run goes on; another `up` waits again, or raise the job's `timeout_s`",
+        next_step=f"another `up` waits again; {raised}",
     )
 
 

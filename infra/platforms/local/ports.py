@@ -45,13 +45,13 @@ def pick(count: int, avoid: Iterable[int] = ()) -> list[int]:
     )
 
 
-def require_free(port: int, key: str) -> None:
-    """Refuse a port of the stack file that something else listens on.
+def require_free(port: int, key: str, ours: Iterable[psutil.Process] = ()) -> None:
+    """Refuse a port of the stack file that something else than one of `ours` listens on.
 
     Raises:
         LocalError: it names the key, the process that has the port where it can be seen, and a free port.
     """
-    if is_free(port):
+    if is_free(port) or _listeners(port) & {process.pid for process in ours}:
         return
     near = next((other for other in range(port + 1, min(port + 200, 65536)) if is_free(other)), None)
     raise LocalError(
@@ -63,12 +63,20 @@ def require_free(port: int, key: str) -> None:
     )
 
 
+def _listeners(port: int) -> set[int]:
+    """The processes that listen there, of those that may be seen."""
+    return {
+        entry.pid
+        for entry in psutil.net_connections("tcp")
+        if entry.status == psutil.CONN_LISTEN and entry.laddr and entry.laddr.port == port and entry.pid
+    }
+
+
 def _listener(port: int) -> str:
     try:
-        for entry in psutil.net_connections("tcp"):
-            if entry.status == psutil.CONN_LISTEN and entry.laddr and entry.laddr.port == port and entry.pid:
-                process = psutil.Process(entry.pid)
-                return f"`{' '.join(process.cmdline())[:80] or process.name()}` (process {entry.pid}) listens there"
+        for pid in _listeners(port):
+            process = psutil.Process(pid)
+            return f"`{' '.join(process.cmdline())[:80] or process.name()}` (process {pid}) listens there"
     except psutil.Error:
         pass
     return "another user's process listens there"

@@ -8,11 +8,10 @@ from typing import Any
 
 import httpx
 
-from infra.platforms.local.applications import applications, delete_application, running
+from infra.platforms.local.applications import FAILED, applications, delete_application, running
 from infra.platforms.local.errors import LocalError
 from infra.platforms.local.folders import Folders
 
-FAILED = ("DEPLOY_FAILED",)
 UNKNOWN = "NOT_STARTED"
 UNKNOWN_S = 60.0
 """How long Serve may not know an application that it was given."""

@@ -24,6 +24,12 @@ class Dashboard:
     def post(self, path: str, body: object = None, timeout_s: float = 120) -> Any:
         return self._send("POST", path, body, timeout_s).json()
 
+    def delete(self, path: str, timeout_s: float = 120) -> None:
+        """Nothing happens where Ray knows no such thing (404)."""
+        answer = self._request("DELETE", path, None, timeout_s)
+        if answer.status_code != 404:
+            self._checked(answer, path)
+
     def found(self, path: str) -> Any | None:
         """Like `get`, but None where Ray knows no such thing (404)."""
         answer = self._patient(path, 20)

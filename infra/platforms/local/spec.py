@@ -1,7 +1,7 @@
 """What a local cluster consists of, from the stack file. Pure."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from infra.stack import StackSpec
@@ -61,6 +61,19 @@ class ClusterSpec:
     def same_head(self, other: "ClusterSpec") -> bool:
         """Whether a cluster of `other` can become this one without a new head."""
         return (self.stack, self.http_port, self.dashboard_port) == (other.stack, other.http_port, other.dashboard_port)
+
+    def kept_in(self, other: "ClusterSpec") -> "ClusterSpec":
+        """What stays as it is when a cluster of `self` becomes one of `other`: slices of the same pool and shape.
+
+        A host's role alone says nothing: `single-0.0` is there whatever the topology.
+        """
+        after = {pool.name: pool for pool in other.pools}
+        pools = tuple(
+            replace(pool, slices=min(pool.slices, after[pool.name].slices))
+            for pool in self.pools
+            if pool.name in after and after[pool.name].slice == pool.slice
+        )
+        return replace(self, pools=pools)
 
     def to_json(self) -> str:
         return json.dumps(
