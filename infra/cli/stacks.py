@@ -1,9 +1,8 @@
 """`tpu-ray up | preview | refresh | destroy`: one stack, through the Automation API."""
 
-import contextlib
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,6 +12,7 @@ from infra.cli.names import stack_name
 if TYPE_CHECKING:
     from infra.automation.operate import Operation, Outcome
     from infra.automation.project import Project
+    from infra.automation.watch import Failure
     from infra.stack import Problem, StackSpec
 
 Stack = Annotated[
@@ -69,7 +69,7 @@ def run(operation: "Operation", stack: str, as_json: bool, expect_no_changes: bo
         with progress.showing(watch), terminated_as_interrupted():
             outcome = operate(project, stack, operation, progress.say, watch)
             if operation == "destroy" and outcome.ok:
-                end_leftovers(stack, progress.say)
+                outcome = replace(outcome, failures=end_leftovers(stack, progress.say))
     except KeyboardInterrupt:
         progress.say(f"interrupted; `tpu-ray {operation} -s {stack}` goes on from here")
         return 130
@@ -106,13 +106,21 @@ def warn(project: "Project", stack: str, say: Callable[[str], None]) -> None:
         say("going on all the same, with what is in the stack's state")
 
 
-def end_leftovers(stack: str, say: Callable[[str], None]) -> None:
+def end_leftovers(stack: str, say: Callable[[str], None]) -> tuple["Failure", ...]:
     """End a local cluster that Pulumi does not know, as an `up` leaves it that was killed while it made it."""
+    from infra.automation.watch import Failure
     from infra.platforms.local import cluster
     from infra.platforms.local.errors import LocalError
 
-    with contextlib.suppress(LocalError):  # It is another checkout's, and stays.
+    try:
+        cluster.status(stack)
+    except LocalError:
+        return ()  # It is another checkout's, and stays.
+    try:
         cluster.stop(stack, say)
+    except LocalError as error:
+        return (Failure("", str(error)),)
+    return ()
 
 
 def project_with(stack: str = "", as_json: bool = False) -> "Project":

@@ -13,6 +13,7 @@ from infra.automation.operate import Operation, Outcome, operate
 from infra.automation.project import Project
 from infra.automation.workspace import process_environment, working_file
 from infra.cli import stacks
+from infra.platforms.local.errors import LocalError
 from infra.pulumi_cli import choose_backend, obtain_cli
 
 pytestmark = pytest.mark.slow
@@ -146,11 +147,18 @@ def test_what_a_stack_made_can_be_ended_whatever_its_file_says_now(
     assert stacks.run("refresh", "toy", as_json=False) == 0
     assert ended == []
     assert stacks.run("destroy", "toy", as_json=False) == 0
+    assert ended == ["toy"], "also a local cluster that Pulumi does not know is ended"
     shown = capsys.readouterr()
     assert "stack toy destroyed" in shown.out
     assert "2 delete" in shown.out
     assert change != "wrong" or "tpu-ray:pools[0].topology" in shown.err
-    assert ended == ["toy"], "also a local cluster that Pulumi does not know is ended"
+
+    def hangs(*_: object) -> None:
+        raise LocalError("processes of the cluster could not be ended", found="process 7")
+
+    monkeypatch.setattr("infra.platforms.local.cluster.stop", hangs)
+    assert stacks.run("destroy", "toy", as_json=False) == 1
+    assert "process 7" in capsys.readouterr().err
 
 
 def test_a_wrong_stack_file_stops_the_program_without_a_traceback(
