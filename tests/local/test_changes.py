@@ -1,6 +1,5 @@
 """A cluster that is changed in place, with processes that only sleep in place of Ray's."""
 
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -54,14 +53,6 @@ def pids(state: ClusterState) -> dict[str, int]:
 
 def fails(*_: object) -> None:
     raise LocalError("the cluster is too slow")
-
-
-@pytest.fixture
-def taken() -> Iterator[int]:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen()
-        yield listener.getsockname()[1]
 
 
 def test_only_slices_of_the_same_pool_and_shape_stay() -> None:

@@ -1,8 +1,6 @@
 """What is refused before anything starts, each with wanted, found and the next step."""
 
 import json
-import socket
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,14 +21,6 @@ SPEC = ClusterSpec("t", 8000, 8265, 16, (LocalPool("a", resolve_slice("v6e", "4x
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TPU_RAY_HOME", str(tmp_path / "home"))
     return tmp_path / "home"
-
-
-@pytest.fixture
-def taken() -> Iterator[int]:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen()
-        yield listener.getsockname()[1]
 
 
 def test_picked_ports_are_different_and_free() -> None:
