@@ -54,7 +54,7 @@ def operate(
         )
 
     try:
-        stack = open_stack(project, stack_name, say, create=operation != "destroy")
+        stack = open_stack(project, stack_name, say, create=operation in ("up", "preview"))
     except auto.StackNotFoundError:
         say(f"there is no stack {stack_name} in the backend: nothing to {operation}")
         return replace(ended([], {}), found=False)

@@ -82,7 +82,7 @@ def test_an_unknown_stack_gives_the_known_ones_and_the_nearest(checkout: Path, c
     assert "Traceback" not in ran.stderr
 
 
-@pytest.mark.parametrize("command", [("up",), ("destroy",), ("render", "-o", "out"), ("env",)])
+@pytest.mark.parametrize("command", [("up",), ("refresh",), ("destroy",), ("render", "-o", "out"), ("env",)])
 def test_an_unknown_stack_is_json_where_that_is_asked_for(checkout: Path, command: tuple[str, ...]) -> None:
     ran = tpu_ray(*command, "-s", "lcoal", "--json", cwd=checkout)
     assert ran.returncode == 2
