@@ -14,10 +14,13 @@ while true; do sleep 0.1; done
 COMMAND = """\
 import subprocess, sys
 from infra.cli.interrupt import terminated_as_interrupted
+# As the Automation API starts it: `subprocess.run` would kill it a quarter of a second after an interrupt.
+engine = subprocess.Popen(["./pulumi"])
 try:
     with terminated_as_interrupted():
-        subprocess.run(["./pulumi"])
+        engine.wait()
 except KeyboardInterrupt:
+    engine.wait()
     sys.exit(130)
 """
 
