@@ -12,9 +12,28 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from docs.generate.page import write_or_check
-from infra.stack import GkePlatform, LocalPlatform, PoolSpec, SliceCount, StackError, parse_stack
+from infra.stack import (
+    ClusterSpec,
+    CpuNodes,
+    GkePlatform,
+    LocalPlatform,
+    NetworkSpec,
+    PoolSpec,
+    SliceCount,
+    StackError,
+    parse_stack,
+)
 from infra.stack.forms import form_of
 from infra.stack.parse import SECRETS
+from infra.stack.rules_modes import LENT, NOT_LENT_GENERATIONS, SECOND_NIC_GENERATIONS
+from infra.stack.rules_names import CPU_POOL, LONGEST_NODE_POOL
+from infra.stack.rules_network import (
+    ADDRESSES_PER_CPU_NODE,
+    ADDRESSES_PER_HOST,
+    CONTROL_PLANE_BITS,
+    KEPT_BY_GOOGLE,
+    MOST_SERVICE_BITS,
+)
 from infra.stack.rules_services import LONGEST_MULTI_HOST_NAME, LONGEST_NAME
 from infra.stack.translate import as_number
 from workloads.spec import BUNDLED_TEXTS, DataSpec, EngineSpec, JobSpec, MeshSpec, ModelSpec, ServiceSpec
@@ -36,9 +55,25 @@ SECTIONS: tuple[tuple[str, str, type[BaseModel]], ...] = (
         GkePlatform,
     ),
     (
+        "`tpu-ray:platform.cluster`",
+        "A cluster that is made, or one that is there already.",
+        ClusterSpec,
+    ),
+    (
+        "`tpu-ray:platform.cluster.cpu_nodes`",
+        "The pool without chips, for the heads of the Ray clusters and for the cluster's own pods.",
+        CpuNodes,
+    ),
+    (
+        "`tpu-ray:platform.network`",
+        "Address ranges of the cluster's own network. They cannot be changed later without a new cluster.",
+        NetworkSpec,
+    ),
+    (
         "`tpu-ray:pools[]`",
         "Which slices there are. Machine type, hosts, chips, node count and placement follow from generation and "
-        "topology. Every pool is used by a service or a job.",
+        "topology. Every pool is used by a service or a job. The keys from `capacity` on say how the machines are got; "
+        "the local platform takes them and does without.",
         PoolSpec,
     ),
     ("`tpu-ray:pools[].slices`", "Where one number is not enough.", SliceCount),
@@ -58,6 +93,12 @@ SECTIONS: tuple[tuple[str, str, type[BaseModel]], ...] = (
     ),
 )
 
+
+def _said(words: tuple[str, ...]) -> str:
+    return " and ".join(f"`{word}`" for word in words)
+
+
+_LENT_SAID = _said(LENT)
 RULES = (
     "A topology belongs to its generation, and where a `machine_type` is written it makes that topology. Of the large "
     "shapes that GKE makes on v4, v5p and v7x Ray reserves only some; the others are refused. See "
@@ -74,6 +115,29 @@ RULES = (
     "divides the heads.",
     "`global_batch` divides equally over all devices of the slice, whatever the mesh.",
     "A zone lies in its region; two ports are different.",
+    "`reservation` stands with `capacity: reservation` and with no other; `max_run_s` with "
+    f"{_LENT_SAID} and with no other.",
+    f"{_LENT_SAID} keep no slice: `slices: {{min: 0, max: 2}}`, where `slices: 2` would mean 2 of both. "
+    f"{_said(NOT_LENT_GENERATIONS)} has neither.",
+    "On GKE no service runs on a pool with `capacity: queued`: its slices are made for a job and end with it.",
+    f"`second_nic` is for slices of several hosts, of {_said(SECOND_NIC_GENERATIONS)}.",
+    f"On GKE a pool of slices of several hosts makes the node pools `<name>-0`, `<name>-1`, ..., any other pool one "
+    f"called `<name>`. These names are all different, have at most {LONGEST_NODE_POOL} characters, and none is "
+    f"`{CPU_POOL}`, the node pool of `cpu_nodes`.",
+    "Beside `cluster.existing` nothing is said of how a cluster is made: no `channel`, `version`, "
+    "`authorized_networks` or `cpu_nodes`, and in `network` only `second_nics`. Beside `cluster.kubeconfig` alone also "
+    "no `location` and no `second_nics`. `context` needs `kubeconfig`.",
+    "`cluster.version` has the machines and the capacity of every pool, and the Ray operator add-on. A version of two "
+    "numbers counts as its newest release.",
+    "`cpu_nodes`: `min` is at most `max`.",
+    "An address range begins at its own address (`10.0.0.0/20`, not `10.0.0.1/20`), and no two ranges of `network` "
+    "have addresses in common.",
+    f"`network.nodes` holds all TPU hosts of all pools at their largest, `cpu_nodes.max` and one more for upgrades, "
+    f"and {KEPT_BY_GOOGLE} addresses that Google keeps. `network.pods` holds {ADDRESSES_PER_HOST} addresses per TPU "
+    f"host and {ADDRESSES_PER_CPU_NODE} per node without chips. `network.second_nics` holds the hosts with a second "
+    f"interface and {KEPT_BY_GOOGLE}. `network.services` is a /{MOST_SERVICE_BITS} or larger, `network.control_plane` "
+    f"a /{CONTROL_PLANE_BITS}.",
+    "`delete_storage: true` is for a bucket that the stack has made: not with `make_storage: false`.",
     f"Texts that come with the package: {', '.join(f'`bundled:{name}`' for name in BUNDLED_TEXTS)}.",
 )
 
@@ -103,7 +167,7 @@ def page() -> str:
 
 def _section(title: str, about: str, model: type[BaseModel]) -> str:
     rows = [
-        f"| `{name}` | {_kind(field)} | {_default(name, field)} | {field.description} |"
+        f"| `{name}` | {_kind(name, field)} | {_default(name, field)} | {field.description} |"
         for name, field in model.model_fields.items()
     ]
     table = "\n".join(["| key | value | absent | meaning |", "|---|---|---|---|", *rows])
@@ -121,11 +185,13 @@ def _default(name: str, field: FieldInfo) -> str:
     if isinstance(default, BaseModel):
         return "its defaults"
     if isinstance(default, tuple):
-        return f"`{list(default)}`"
+        return f"`{list(default)}`" if default else "none"
+    if isinstance(default, bool):
+        return f"`{str(default).lower()}`"
     return f"`{default}`"
 
 
-def _kind(field: FieldInfo) -> str:
+def _kind(name: str, field: FieldInfo) -> str:
     """The type and the limits of a field, in words."""
     annotation: Any = field.annotation
     options = [option for option in get_args(annotation) if option is not type(None)]
@@ -134,7 +200,7 @@ def _kind(field: FieldInfo) -> str:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return "mapping"
     if get_origin(annotation) is tuple:
-        return "list of whole numbers, each at least 1"
+        return "list of ranges such as 10.0.0.0/20" if name == "authorized_networks" else _WHOLE_NUMBERS
     if get_origin(annotation) is Literal:
         return " or ".join(f"`{option}`" for option in options)
     words = _WORDS[options[0] if options else annotation]
@@ -148,6 +214,7 @@ def _kind(field: FieldInfo) -> str:
     return ", ".join([words, *said])
 
 
+_WHOLE_NUMBERS = "list of whole numbers, each at least 1"
 _WORDS: dict[Any, str] = {str: "text", int: "whole number", float: "number", bool: "`true` or `false`"}
 _LIMITS = {
     "ge": "at least {}",

@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from infra.cli.check import check_command
+from infra.cli.plan import plan_command
 from infra.cli.render import render_command
 from infra.cli.setup import env_command, setup_command
 from infra.cli.slices import slices_command
@@ -41,6 +42,7 @@ app.command("preview")(preview_command)
 app.command("refresh")(refresh_command)
 app.command("destroy")(destroy_command)
 app.command("check")(check_command)
+app.command("plan")(plan_command)
 app.command("slices")(slices_command)
 app.command("render")(render_command)
 app.command("setup")(setup_command)

@@ -19,6 +19,16 @@ IMAGE = (
 )
 # https://docs.cloud.google.com/storage/docs/buckets#naming
 BUCKET = r"^gs://[a-z0-9][-_.a-z0-9]{1,61}[a-z0-9](/.*)?$"
+# https://docs.cloud.google.com/compute/docs/general-purpose-machines
+MACHINE = r"^[a-z][a-z0-9]*-[a-z0-9]+(-[a-z0-9]+)*$"
+# https://docs.cloud.google.com/compute/docs/instances/reservations-shared, and AI-Hypercomputer/xpk core/capacity.py
+RESERVATION = (
+    r"^(projects/[a-z][-a-z0-9]{4,28}[a-z0-9]/reservations/)?[a-z]([-a-z0-9]{0,61}[a-z0-9])?"
+    r"(/reservationBlocks/[a-z0-9]([-a-z0-9]*[a-z0-9])?(/reservationSubBlocks/[a-z0-9]([-a-z0-9]*[a-z0-9])?)?)?$"
+)
+_BYTE = r"(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+CIDR = rf"^{_BYTE}([.]{_BYTE}){{3}}/(3[0-2]|[12]?[0-9])$"
+GKE_VERSION = r"^1[.][0-9]+([.][0-9]+(-gke[.][0-9]+)?)?$"
 VERSION = r"^[0-9]+[.][0-9]+[.][0-9]+$"
 
 
@@ -85,5 +95,13 @@ _FORMS = {
     ZONE: Form("a zone is its region, a dash and a letter", "a zone such as us-east5-a", _none),
     IMAGE: Form("an image is written registry/path/name:tag", "an image such as ghcr.io/me/tpu-ray:1.0", _none),
     BUCKET: Form("a bucket is written gs://<name>, with a folder behind it or none", "gs://my-bucket/runs", _bucket),
+    MACHINE: Form("a machine type is written like n2-standard-8", "a type such as n2-standard-8", _none),
+    RESERVATION: Form(
+        "a reservation is its name, or projects/<project>/reservations/<name>",
+        "my-reservation, or projects/my-project/reservations/my-reservation",
+        _none,
+    ),
+    CIDR: Form("an address range is written like 10.0.0.0/20", "a range such as 10.0.0.0/20", _none),
+    GKE_VERSION: Form("a version of GKE is written like 1.35 or 1.35.3-gke.1737000", "1.35", _front(GKE_VERSION)),
     VERSION: Form("a version of Ray has three numbers", "a version such as 2.60.0", _version),
 }

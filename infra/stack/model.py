@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from infra.stack import forms
+from infra.stack.gke import GkePlatform
 from workloads.spec import JobSpec, ServiceSpec, Slice, resolve_slice
 from workloads.spec.service import NAME_PATTERN
 
@@ -25,31 +26,8 @@ class LocalPlatform(_Frozen):
     memory_gib: float = Field(default=16, ge=1, le=4096, description="Memory that the stack may take, in GiB.")
 
 
-class GkePlatform(_Frozen):
-    """A GKE cluster with the Ray operator add-on, and one TPU node pool per slice."""
-
-    kind: Literal["gke"] = Field(default="gke", description="`gke`: a cluster on Google Kubernetes Engine.")
-    project: str = Field(pattern=forms.PROJECT, description="Google Cloud project id.")
-    region: str = Field(pattern=forms.REGION, description="Region of the cluster, e.g. `us-east5`.")
-    zone: str = Field(
-        pattern=forms.ZONE,
-        description="Zone of the TPU node pools: a slice lies in one zone.",
-    )
-    image: str = Field(
-        pattern=forms.IMAGE,
-        description="Container image with Ray and this project's `workloads` in it.",
-    )
-    storage: str = Field(
-        pattern=forms.BUCKET,
-        description="Bucket for checkpoints and exported models, `gs://...`.",
-    )
-    namespace: str = Field(
-        default="default", pattern=NAME_PATTERN, max_length=63, description="Kubernetes namespace of the workloads."
-    )
-    ray_version: str = Field(
-        default="2.60.0", pattern=forms.VERSION, description="Ray's version; must be the one in the image."
-    )
-
+Capacity = Literal["on-demand", "spot", "reservation", "flex-start", "queued"]
+"""How Google sells the machines of a pool."""
 
 Platform = Annotated[LocalPlatform | GkePlatform, Field(discriminator="kind")]
 
@@ -72,6 +50,42 @@ class PoolSpec(_Frozen):
     )
     slices: SliceCount = Field(
         default=SliceCount(min=1, max=1), description="Number of slices, or `{min: ..., max: ...}`."
+    )
+    capacity: Capacity = Field(
+        default="on-demand",
+        description="How the machines are got: `on-demand`; `spot`, cheaper, taken back at any time; `reservation`; "
+        "`flex-start`, when some are free, for a week at most; `queued`, the same for all hosts at once through Kueue.",
+    )
+    reservation: str | None = Field(
+        default=None,
+        pattern=forms.RESERVATION,
+        description="With capacity `reservation`: its name, `projects/<project>/reservations/<name>` where another "
+        "project shares it, with `/reservationBlocks/<block>` behind it or none.",
+    )
+    max_run_s: int | None = Field(
+        default=None,
+        ge=600,
+        le=604800,
+        description="With capacity `flex-start` or `queued`: how long a machine is kept, in seconds. Absent: a week.",
+    )
+    zone: str | None = Field(
+        default=None,
+        pattern=forms.ZONE,
+        description="Zone of this pool, in the platform's region; absent: the platform's.",
+    )
+    second_nic: bool = Field(
+        default=False,
+        description="Whether each host has a second network interface, which jobs over several slices need (v6e, v7x).",
+    )
+    node_image: Literal["COS_CONTAINERD", "UBUNTU_CONTAINERD"] = Field(
+        default="COS_CONTAINERD", description="The nodes' operating system."
+    )
+    boot_disk_gib: int = Field(default=100, ge=50, le=65536, description="Size of each host's boot disk, in GiB.")
+    usd_per_chip_hour: float | None = Field(
+        default=None,
+        gt=0,
+        le=1000,
+        description="What a chip costs you, in dollars per hour; absent: the list price, where one is published.",
     )
 
     @field_validator("slices", mode="before")

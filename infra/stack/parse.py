@@ -8,9 +8,10 @@ from infra.stack.model import Platform, PoolSpec, StackSpec
 from infra.stack.plain import Plain, TooLargeError, is_secret, is_secret_name, plain, secrets_in, without_secrets
 from infra.stack.problems import Problem, StackError
 from infra.stack.rules_capacity import capacity_problems
+from infra.stack.rules_gke import gke_problems
 from infra.stack.rules_jobs import job_problems
 from infra.stack.rules_platform import platform_problems
-from infra.stack.rules_pools import pool_problems, pools_by_name
+from infra.stack.rules_pools import pool_problems, pools_by_name, single_pool_problems
 from infra.stack.rules_services import pool_meant, service_problems
 from infra.stack.translate import Entry, read_entry
 from workloads.spec import JobSpec, ServiceSpec
@@ -40,6 +41,7 @@ def parse_stack(config: Mapping[str, object], project: str = "tpu-ray") -> Stack
     # Who uses which pool is only known where both lists could be read.
     used = known if unreadable & {"services", "jobs"} else [pool_meant(entry, known) for entry in (*services, *jobs)]
     problems += platform_problems(platform) if platform else ()
+    problems += gke_problems(platform, pools, services) if platform else ()
     problems += pool_problems(pools, used)
     problems += [
         problem
@@ -56,6 +58,21 @@ def parse_stack(config: Mapping[str, object], project: str = "tpu-ray") -> Stack
         services=tuple(map(_read, services)),
         jobs=tuple(map(_read, jobs)),
     )
+
+
+def parse_pool(raw: Mapping[str, object], key: str) -> PoolSpec:
+    """One pool by itself, for a program that makes pools without a stack file. `key` is what its keys stand below.
+
+    Raises:
+        StackError: with every mistake of it.
+    """
+    entry, problems = read_entry(PoolSpec, plain(raw), key)
+    problems += single_pool_problems(entry)
+    if problems:
+        raise StackError(problems)
+    pool = _read(entry)
+    assert isinstance(pool, PoolSpec)
+    return pool
 
 
 def _told(key: str, problems: list[Problem]) -> bool:

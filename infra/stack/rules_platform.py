@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from infra.stack.model import GkePlatform, LocalPlatform
+from infra.stack.gke import GkePlatform
+from infra.stack.model import LocalPlatform
 from infra.stack.problems import Problem
 from infra.stack.translate import Entry
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from infra.stack.model import PoolSpec
 from infra.stack.problems import Problem
+from infra.stack.rules_modes import keeps_none, mode_problems
 from infra.stack.translate import Entry
 from workloads.spec import Slice, SliceError, resolve_slice, slice_mistakes
 from workloads.spec.generations import GENERATIONS
@@ -35,8 +36,7 @@ def pools_by_name(entries: Iterable[Entry[PoolSpec]]) -> dict[str, Pool]:
 def pool_problems(entries: Sequence[Entry[PoolSpec]], used: Iterable[str | None]) -> Iterator[Problem]:
     """Everything that is wrong with the pools beyond their single keys. `used` are the names that others mean."""
     for entry in entries:
-        yield from _shape(entry)
-        yield from _count(entry)
+        yield from single_pool_problems(entry)
     yield from same_names(entries, "pool")
     known = set(used)
     for entry in entries:
@@ -50,6 +50,14 @@ def pool_problems(entries: Sequence[Entry[PoolSpec]], used: Iterable[str | None]
             )
 
 
+def single_pool_problems(entry: Entry[PoolSpec]) -> Iterator[Problem]:
+    """Everything that is wrong with a pool, whatever else the stack has."""
+    yield from _shape(entry)
+    if not keeps_none(entry):
+        yield from _count(entry)
+    yield from mode_problems(entry)
+
+
 def same_names(entries: Sequence[Entry[Any]], what: str) -> Iterator[Problem]:
     """A name that two pools, two services or two jobs have."""
     first: dict[str, str] = {}
@@ -59,7 +67,9 @@ def same_names(entries: Sequence[Entry[Any]], what: str) -> Iterator[Problem]:
         if name is None:
             continue
         if name in first:
-            free = next(f"{name}-{n}" for n in range(2, len(entries) + 3) if f"{name}-{n}" not in names)
+            # Short enough for what any name may be.
+            ends = (f"-{n}" for n in range(2, len(entries) + 3))
+            free = next(made for end in ends if (made := name[: 35 - len(end)].rstrip("-") + end) not in names)
             reason = f"{first[name]} has this name too; every {what} has its own"
             yield Problem(key=f"{entry.key}.name", value=name, reason=reason, nearest=free)
         else:

@@ -78,7 +78,9 @@ def read_entry(model: Any, raw: Plain, key: str) -> tuple[Entry[Any], list[Probl
     try:
         spec = _validate(adapter, repaired)
     except ValidationError:
-        spec = None
+        # What a slice's words say together is told by a rule; any right slice lets rules speak about other parts.
+        broken.update((part,) for part in _ANY_SLICE)
+        spec = _validated(adapter, {**repaired, **_ANY_SLICE} if isinstance(repaired, dict) else repaired)
     return Entry(key, raw, spec, frozenset(broken)), _unique(problems)
 
 
@@ -94,6 +96,14 @@ def as_number(bound: float) -> str:
 
 def _validate(adapter: TypeAdapter[Any], raw: Plain) -> Any:
     return adapter.validate_json(to_json(raw), strict=True)
+
+
+def _validated(adapter: TypeAdapter[Any], raw: Plain) -> Any:
+    """The value, or None where it is still not right."""
+    try:
+        return _validate(adapter, raw)
+    except ValidationError:
+        return None
 
 
 def _place(detail: ErrorDetails, raw: dict[str, Plain]) -> Path:
@@ -152,6 +162,8 @@ _REQUIRED: dict[str, Plain] = {
     "storage": "gs://my-bucket",
 }
 
+_ANY_SLICE: dict[str, Plain] = {"generation": "v6e", "topology": "1x1", "machine_type": None}
+
 
 def _problem(detail: ErrorDetails, place: Path, raw: Plain, key: str, model: Any) -> Problem:
     value = _value(raw, place)
@@ -202,6 +214,8 @@ def _problem(detail: ErrorDetails, place: Path, raw: Plain, key: str, model: Any
         close = str(value)[:most].rstrip("-")
         reason = f"{len(str(value))} characters; at most {most} fit"
         return Problem(key=where, value=shown, reason=reason, allowed=(f"at most {most} characters",), nearest=close)
+    if kind == "string_too_short":
+        return Problem(key=where, value=shown, reason="must not be empty", allowed=("a text that is not empty",))
     if kind == "too_long":
         limit = f"at most {context['max_length']} values"
         return Problem(key=where, value=shown, reason=f"must hold {limit}", allowed=(limit,))

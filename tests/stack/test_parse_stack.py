@@ -242,6 +242,15 @@ WORDS = st.sampled_from(
         "v5p-8",
         "4x4",
         "4x2",
+        "capacity",
+        "queued",
+        "reservation",
+        "existing",
+        "kubeconfig",
+        "pods",
+        "10.0.0.0/8",
+        "01.2.3.4/5",
+        "us-east5-b",
         "job:story",
         "package:x",
         "tpu-ray:pools",
@@ -286,6 +295,12 @@ def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 FULL: dict[str, Any] = deepcopy(RIGHT) | {"tpu-ray:platform": GKE}
+FULL["tpu-ray:platform"] = GKE | {
+    "registry": "images",
+    "cluster": {"version": "1.35", "cpu_nodes": {"min": 1, "max": 3}, "authorized_networks": ["203.0.113.0/24"]},
+    "network": {"nodes": "10.0.0.0/20", "pods": "10.16.0.0/12"},
+}
+FULL["tpu-ray:pools"][1] |= {"capacity": "flex-start", "max_run_s": 3600, "zone": "us-east5-a", "second_nic": True}
 FULL["tpu-ray:jobs"][0] |= {
     "run": "r2",
     "model": {"layers": 2, "width": 64, "heads": 8, "kv_heads": 4, "mlp_width": 64, "context": 32},
@@ -293,6 +308,10 @@ FULL["tpu-ray:jobs"][0] |= {
     "timeout_s": 100,
     "reserve_timeout_s": 50,
 }
+
+
+def test_the_stack_that_is_changed_at_random_is_right() -> None:
+    assert parse_stack(FULL).pool("quad").second_nic
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=300)

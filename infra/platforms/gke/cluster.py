@@ -2,9 +2,9 @@
 
 import json
 
+from infra.plan.node_pools import slice_selector
 from infra.platforms.gke.machines import MACHINES
 from infra.stack import GkePlatform, PoolSpec
-from workloads.spec import Slice
 from workloads.spec.pools import POOL_UNITS, pool_resource
 
 Manifest = dict[str, object]
@@ -14,19 +14,6 @@ HEAD_CPUS, HEAD_MEMORY_GIB = 4, 16
 # The names are ours, the numbers are Ray's, Serve's, libtpu's and JAX's defaults.
 HEAD_PORTS = {"gcs-server": 6379, "dashboard": 8265, "client": 10001, "serve": 8000, "metrics": 8080}
 WORKER_PORTS = {"serve": 8000, "metrics": 8080, "tpu-slice": 8471, "jax-coordinator": 8476}
-
-
-def slice_selector(shape: Slice) -> dict[str, str]:
-    """Node labels of the slice's hosts.
-
-    Accelerator and topology do not tell a `2x4` of two 4-chip hosts from one of a single 8-chip host: the scheduler was
-    seen to put both pods on one host. The number of chips on the node does.
-    """
-    return {
-        "cloud.google.com/gke-tpu-accelerator": shape.gke_accelerator,
-        "cloud.google.com/gke-tpu-topology": shape.topology,
-        "cloud.google.com/gke-accelerator-count": str(shape.chips_per_host),
-    }
 
 
 def ray_cluster(platform: GkePlatform, pool: PoolSpec, slices: int) -> Manifest:

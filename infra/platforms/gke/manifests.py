@@ -2,6 +2,7 @@
 
 import yaml
 
+from infra.plan.chips import upgrade_strategy
 from infra.plan.launches import job_launch, service_launch
 from infra.plan.workloads import job_entrypoint, serve_application
 from infra.platforms.gke.cluster import Manifest, ray_cluster
@@ -32,18 +33,6 @@ def ray_service(platform: GkePlatform, stack: StackSpec, service: ServiceSpec) -
             "rayClusterConfig": ray_cluster(platform, stack.pool(service.pool), service.replicas),
         },
     }
-
-
-def upgrade_strategy(stack: StackSpec, service: ServiceSpec) -> str:
-    """`NewCluster` where the pool can hold the new cluster beside the old one, else `None`.
-
-    KubeRay builds the whole new cluster before it switches over. Where there are no slices for it, its pods would wait
-    for ever; with `None` nothing is started, and a change of the cluster has to replace the RayService.
-    """
-    pool = stack.pool(service.pool)
-    taken = sum(s.replicas for s in stack.services if s.pool == pool.name)
-    taken += sum(1 for j in stack.jobs if j.pool == pool.name)
-    return "NewCluster" if taken + service.replicas <= pool.slices.max else "None"
 
 
 def ray_job(platform: GkePlatform, stack: StackSpec, job: JobSpec) -> Manifest:

@@ -1,0 +1,35 @@
+"""A plan beside the one of an earlier stack file: chips and dollars before and after, and which pools change. Pure."""
+
+from datetime import date
+
+from pydantic import BaseModel, ConfigDict
+
+from infra.plan.changes import PoolChange, changes
+from infra.plan.report import Plan, plan
+from infra.stack import StackSpec
+
+
+class Comparison(BaseModel):
+    """`ref` is what Git was asked for. `before` is None where there was no stack file, or none that can be read;
+    `refused` says why it cannot be read."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    ref: str
+    before: Plan | None
+    refused: str | None = None
+    after: Plan
+    changes: tuple[PoolChange, ...]
+
+
+def against(
+    name: str, ref: str, before: StackSpec | None, after: StackSpec, today: date, refused: str | None = None
+) -> Comparison:
+    """The plan of `after` beside that of `before`, both with today's prices."""
+    return Comparison(
+        ref=ref,
+        before=None if before is None else plan(name, before, today),
+        refused=refused,
+        after=plan(name, after, today),
+        changes=changes(before, after),
+    )

@@ -1,0 +1,54 @@
+"""How many slices of a pool are in use: kept, by services, and while services are upgraded. Pure."""
+
+from typing import Literal
+
+from infra.stack import PoolSpec, StackSpec
+from workloads.spec import ServiceSpec
+
+Strategy = Literal["NewCluster", "None"]
+"""KubeRay's `upgradeStrategy.type`."""
+
+
+def kept(stack: StackSpec, pool: PoolSpec) -> int:
+    """Slices that are there even when nothing runs. On one machine all are: nothing is added on demand there."""
+    return pool.slices.max if stack.platform.kind == "local" else pool.slices.min
+
+
+def of_services(stack: StackSpec, pool: PoolSpec) -> int:
+    """Slices that the pool's services keep."""
+    return sum(service.replicas for service in stack.services if service.pool == pool.name)
+
+
+def in_use(stack: StackSpec, pool: PoolSpec) -> int:
+    """Slices that services and one run of each job ask for together. It may be more than the pool has: jobs wait."""
+    return of_services(stack, pool) + sum(1 for job in stack.jobs if job.pool == pool.name)
+
+
+def to_roll_out(stack: StackSpec, service: ServiceSpec) -> int:
+    """Slices that the service's pool needs so that a second cluster of the service fits beside all that runs."""
+    return in_use(stack, stack.pool(service.pool)) + service.replicas
+
+
+def upgrade_strategy(stack: StackSpec, service: ServiceSpec) -> Strategy:
+    """`NewCluster` where the pool can hold the new cluster beside the old one, else `None`.
+
+    KubeRay builds the whole new cluster before it switches over. Where there are no slices for it, its pods would wait
+    for ever; with `None` nothing is started, and a change of the cluster has to replace the RayService
+    (https://github.com/ray-project/kuberay/issues/4239).
+    """
+    return "NewCluster" if to_roll_out(stack, service) <= stack.pool(service.pool).slices.max else "None"
+
+
+def at_upgrade(stack: StackSpec, pool: PoolSpec) -> int:
+    """Slices at the peak: jobs running, and every service that rolls out beside itself doing so at once.
+
+    Never more than the pool's most, never fewer than are kept.
+    """
+    if stack.platform.kind == "local":
+        return kept(stack, pool)
+    beside = sum(
+        service.replicas
+        for service in stack.services
+        if service.pool == pool.name and upgrade_strategy(stack, service) == "NewCluster"
+    )
+    return max(kept(stack, pool), min(pool.slices.max, in_use(stack, pool) + beside))
