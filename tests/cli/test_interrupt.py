@@ -15,9 +15,11 @@ COMMAND = """\
 import subprocess, sys
 from infra.cli.interrupt import terminated_as_interrupted
 # As the Automation API starts it: `subprocess.run` would kill it a quarter of a second after an interrupt.
+engine = subprocess.Popen(["./pulumi"], stdout=subprocess.PIPE)
+engine.stdout.readline()
 try:
     with terminated_as_interrupted():
-        engine = subprocess.Popen(["./pulumi"])
+        print("ready", flush=True)
         engine.wait()
 except KeyboardInterrupt:
     engine.wait()
