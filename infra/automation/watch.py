@@ -87,11 +87,13 @@ class Watch:
         """URN to (what is being done, when it began on the monotonic clock)."""
         self.changes: Counter[str] = Counter()
         self.planned: list[dict[str, str]] = []
+        """Steps in the engine's order; `keys` are the properties that differ."""
 
     def event(self, event: EngineEvent) -> None:
         """Take one event. The Automation API calls this from its own thread, one at a time."""
         if event.resource_pre_event:
-            self._begin(event.resource_pre_event.metadata.urn, event.resource_pre_event.metadata.op)
+            metadata = event.resource_pre_event.metadata
+            self._begin(metadata.urn, metadata.op, list(metadata.detailed_diff or metadata.diffs or ()))
         elif event.res_outputs_event:
             self._end(event.res_outputs_event.metadata.urn, "done")
         elif event.res_op_failed_event:
@@ -105,11 +107,11 @@ class Watch:
                 {str(getattr(k, "value", k)): n for k, n in event.summary_event.resource_changes.items()}
             )
 
-    def _begin(self, urn: str, op: OpType | str) -> None:
+    def _begin(self, urn: str, op: OpType | str, keys: list[str]) -> None:
         word = str(getattr(op, "value", op))
         name = "" if "::pulumi:providers:" in urn else resource_name(urn)
         if name and word != "same":
-            self.planned.append({"op": word, "resource": name, "urn": urn})
+            self.planned.append({"op": word, "resource": name, "urn": urn, "keys": ", ".join(sorted(keys))})
         if not name or not self._steps or word in self._quiet:
             return
         self.running[urn] = (f"{_DOING.get(word, word)} {name}", time.monotonic())

