@@ -22,5 +22,5 @@ lint: setup ## style and types
 test: setup ## style, types and every test that needs no root, with the time of each part
 	@scripts/tests.sh
 
-bench: ## nothing yet: comparisons with other engines, soaks and scale runs will live here
-	@echo "bench: nothing to run yet. Comparisons with other engines, soaks and scale runs will live here; none is in CI."
+bench: setup ## scale runs; none is in CI
+	@.venv/bin/python -m bench.hundred_slices

@@ -66,7 +66,7 @@ def test_pulumi_is_imported_only_where_resources_are_made() -> None:
             assert not of_package(imported(path), "pulumi"), path
 
 
-@pytest.mark.parametrize("room", [*ROOMS, "tests", "scripts"])
+@pytest.mark.parametrize("room", [*ROOMS, "tpu_ray", "bench", "tests", "scripts"])
 def test_files_are_small_and_named_after_what_they_hold(room: str) -> None:
     for path in modules(room):
         assert not FORBIDDEN_NAMES & set(path.relative_to(ROOT).with_suffix("").parts), path

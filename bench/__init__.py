@@ -1,0 +1,1 @@
+"""Scale runs and comparisons, started by `make bench`. None is in CI."""
