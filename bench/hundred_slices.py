@@ -1,6 +1,6 @@
 """A preview of 100 slices: our components against a flat program with the same resources, in turns, in one run.
 
-Usage: python -m bench.hundred_slices [ROUNDS]. Prints seconds and peak memory of each round, the medians and their ratio,
+Usage: python -m bench.hundred_slices [ROUNDS]. Prints seconds and peak memory of each round, the medians, their ratio,
 and ends with 1 where ours takes more than 1.5 times as long or 1 GiB. The provider is the stand-in of the tests.
 """
 
