@@ -22,8 +22,8 @@ HEAD = """\
 A pool of a stack file is slices of one shape. GKE knows node pools, and treats slices of one host and of several
 differently:
 
-- **Slices of one host** are the nodes of one node pool, `<pool>`. `slices: {min, max}` are its limits. More slices: one
-  update in place.
+- **Slices of one host** are the nodes of one node pool, `<pool>-0`. `slices: {min, max}` are its limits. More slices:
+  one update in place.
 - **A slice of several hosts** is a node pool of its own, `<pool>-0`, `<pool>-1`, ..., all of its hosts or none. More
   slices: more node pools, and nothing else changes. Up to `min` they have their size for good; the others have it when
   something asks for them.

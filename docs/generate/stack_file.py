@@ -121,9 +121,9 @@ RULES = (
     f"{_said(NOT_LENT_GENERATIONS)} has neither.",
     "On GKE no service runs on a pool with `capacity: queued`: its slices are made for a job and end with it.",
     f"`second_nic` is for slices of several hosts, of {_said(SECOND_NIC_GENERATIONS)}.",
-    f"On GKE a pool of slices of several hosts makes the node pools `<name>-0`, `<name>-1`, ..., any other pool one "
-    f"called `<name>`. These names are all different, have at most {LONGEST_NODE_POOL} characters, and none is "
-    f"`{CPU_POOL}`, the node pool of `cpu_nodes`.",
+    f"On GKE a pool of slices of several hosts makes the node pools `<name>-0`, `<name>-1`, ..., any other pool "
+    f"`<name>-0` alone. These names have at most {LONGEST_NODE_POOL} characters, and no pool is called `{CPU_POOL}`, "
+    "as the node pool of `cpu_nodes` is.",
     "Beside `cluster.existing` nothing is said of how a cluster is made: no `channel`, `version`, "
     "`authorized_networks` or `cpu_nodes`, and in `network` only `second_nics`. Beside `cluster.kubeconfig` alone also "
     "no `location` and no `second_nics`. `context` needs `kubeconfig`.",

@@ -9,6 +9,7 @@ from pulumi import automation as auto
 
 from infra.automation.begun import forget_begun
 from infra.automation.project import Project
+from infra.automation.protection import protected
 from infra.automation.watch import Failure, Watch, command_failure
 from infra.automation.workspace import open_stack
 from infra.pulumi_cli import CliNotFound
@@ -73,6 +74,8 @@ def operate(
             stack.preview(on_event=watch.event, suppress_progress=True)
         elif operation == "refresh":
             stack.refresh(on_event=watch.event, suppress_progress=True)
+        elif refused := protected(stack, stack_name):
+            return ended([refused], {})
         else:
             stack.destroy(on_event=watch.event, suppress_progress=True)
     except auto.CommandError as error:

@@ -7,6 +7,7 @@ import pulumi_gcp as gcp
 
 NEEDED = (
     "artifactregistry.googleapis.com",
+    "cloudresourcemanager.googleapis.com",
     "compute.googleapis.com",
     "container.googleapis.com",
     "iam.googleapis.com",
@@ -15,7 +16,8 @@ NEEDED = (
     "storage.googleapis.com",
     "tpu.googleapis.com",
 )
-"""https://github.com/GoogleCloudPlatform/kubernetes-engine-samples/tree/main/ai-ml/gke-ray/tpu, and IAM."""
+"""https://github.com/GoogleCloudPlatform/kubernetes-engine-samples/tree/main/ai-ml/gke-ray/tpu, IAM for the account,
+and the resource manager for its roles in the project."""
 
 
 class ApisArgs(TypedDict):

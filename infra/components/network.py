@@ -67,7 +67,9 @@ class Network(pulumi.ComponentResource):
             ],
             private_ip_google_access=True,
             # Google would be asked to change a range that the cluster uses, and refuses.
-            opts=pulumi.ResourceOptions(parent=self, replace_on_changes=["secondaryIpRanges"]),
+            opts=pulumi.ResourceOptions(
+                parent=self, replace_on_changes=["secondaryIpRanges"], delete_before_replace=True
+            ),
         )
         router = gcp.compute.Router(name, **place, name=google_name, network=network.self_link, opts=mine)
         gcp.compute.RouterNat(

@@ -13,16 +13,19 @@ LONGEST_NODE_POOL = 40
 
 
 def node_pool_names(name: str, multi_host: bool, most: int) -> tuple[str, ...]:
-    """The node pools of a pool of at most so many slices: one per slice of several hosts, else one for all."""
-    return tuple(f"{name}-{number}" for number in range(most)) if multi_host else (name,)
+    """The node pools of a pool of at most so many slices: one per slice of several hosts, else one for all.
+
+    The first has one name for both, so that a change from one to the other replaces it, the old machines first.
+    """
+    return tuple(f"{name}-{number}" for number in range(most if multi_host else 1))
 
 
 def node_pool_name_problems(pools: Sequence[Entry[PoolSpec]], cpu_pool: bool) -> Iterator[Problem]:
-    """Names that GKE does not take, or that two node pools would have. `cpu_pool`: whether one without chips is made.
+    """Names that GKE does not take, or that the pool without chips has. `cpu_pool`: whether there is one.
 
-    Pools of one name are told elsewhere; here the first of them counts.
+    Pools of one name are told elsewhere; here the first of them counts. Two names never give one node pool's: what
+    stands behind the last dash is the number.
     """
-    made: dict[str, Entry[PoolSpec]] = {}
     names = {entry.text("name") or "" for entry in pools}
     seen: set[str] = set()
     for entry in pools:
@@ -44,12 +47,7 @@ def node_pool_name_problems(pools: Sequence[Entry[PoolSpec]], cpu_pool: bool) ->
         assert entry.spec is not None
         mine = node_pool_names(name, entry.spec.slice.multi_host, entry.spec.slices.max)
         if len(mine[-1]) > LONGEST_NODE_POOL:
-            yield _too_long(entry, name, mine[-1], names | set(made))
-        other = next((made[node_pool] for node_pool in mine if node_pool in made), None)
-        if other is not None:
-            yield _one_name(entry, other, mine, _free(name, names | set(made)))
-        else:
-            made.update(dict.fromkeys(mine, entry))
+            yield _too_long(entry, name, mine[-1], names)
 
 
 def _too_long(entry: Entry[PoolSpec], name: str, longest: str, taken: set[str]) -> Problem:
@@ -62,26 +60,6 @@ def _too_long(entry: Entry[PoolSpec], name: str, longest: str, taken: set[str]) 
         allowed=(f"at most {most} characters",),
         nearest=_free(name, taken, most),
     )
-
-
-def _one_name(entry: Entry[PoolSpec], other: Entry[PoolSpec], mine: tuple[str, ...], free: str) -> Problem:
-    """`a` with slices of several hosts makes `a-0`, `a-1`, ...; a pool of single hosts called `a-1` makes `a-1`."""
-    assert entry.spec is not None
-    assert other.spec is not None
-    theirs = node_pool_names(other.text("name") or "", other.spec.slice.multi_host, other.spec.slices.max)
-    shared = next(name for name in mine if name in theirs)
-    return Problem(
-        key=f"{entry.key}.name",
-        value=entry.text("name"),
-        reason=f"{_makes('this pool', mine)}, and {other.key}.name {_makes(str(other.text('name')), theirs)}: "
-        f"two node pools would be called {shared}",
-        nearest=free,
-    )
-
-
-def _makes(who: str, names: tuple[str, ...]) -> str:
-    span = f"node pool {names[0]}" if len(names) == 1 else f"node pools {names[0]} to {names[-1]}"
-    return f"{who} makes {span}"
 
 
 def _free(name: str, taken: set[str], most: int = 30) -> str:

@@ -52,7 +52,7 @@ LEGAL = [(g, c) for g, c in product(SINGLE, CAPACITIES) if not (g == "v4" and c 
 def test_slices_of_one_host_are_the_nodes_of_one_pool(generation: str, capacity: str) -> None:
     topology, machine = SINGLE[generation]
     (made,) = node_pools(pool(generation, topology, capacity), ZONE)
-    assert made.name == "p"
+    assert made.name == "p-0"
     assert made.machine_type == machine
     assert made.size == Scaled(0, 2)
     # GKE: "TPU topology can't be specified with single-host TPU slice pool".
@@ -103,7 +103,7 @@ def test_the_same_topology_on_two_machines() -> None:
     (two_hosts,) = node_pools(small, ZONE)
     assert (two_hosts.name, two_hosts.size, two_hosts.topology) == ("p-0", Fixed(2), "2x4")
     (one_host,) = node_pools(parse_pool({"name": "p", "generation": "v5e", "topology": "2x4"}, "p"), ZONE)
-    assert (one_host.name, one_host.size, one_host.topology) == ("p", Fixed(1), None)
+    assert (one_host.name, one_host.size, one_host.topology) == ("p-0", Fixed(1), None)
 
 
 def test_a_pool_may_lie_in_another_zone() -> None:

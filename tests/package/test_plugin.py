@@ -1,4 +1,4 @@
-"""The components as other languages get them: the schema that the plugin gives, over the protocol that Pulumi speaks."""
+"""The components as other languages get them: the schema that the plugin gives, over the protocol of Pulumi."""
 
 import json
 import subprocess

@@ -114,7 +114,6 @@ def test_a_service_may_run_on_machines_of_flex_start() -> None:
         "service_on_queued_pool",
         "pool_zone_outside_region",
         "pool_called_cpu",
-        "node_pools_of_one_name",
         "node_pool_name_too_long",
     ],
 )

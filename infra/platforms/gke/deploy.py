@@ -46,7 +46,9 @@ def deploy(stack_name: str, stack: StackSpec) -> None:
     Workspace("workspace", workspace, in_kubernetes)
     if queued := [pool for pool in stack.pools if pool.capacity == "queued"]:
         Queue("queue", {"namespace": platform.namespace, "chart": platform.kueue_chart, "pools": queued}, in_kubernetes)
-    pulumi.export("storage", _storage(platform, google, on_google).url)
+    # The project's identity pool comes with its first cluster; before that, IAM does not know the pods' account.
+    with_identities = after(on_google, login.cluster) if login.cluster else on_google
+    pulumi.export("storage", _storage(platform, google, with_identities).url)
     if platform.registry:
         place: RegistryArgs = {
             "project": platform.project,

@@ -1,0 +1,125 @@
+"""The provider's functions."""
+
+import functools
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from tests.rig.cloud.refused import Refused
+from tests.rig.cloud.world import CLUSTER, CREATED, World, text
+from tests.rig.gcp.values import Object, Value, plain_object
+
+VERSIONS = "gcp:container/getEngineVersions:getEngineVersions"
+GET_CLUSTER = "gcp:container/getCluster:getCluster"
+PROJECT = "gcp:organizations/getProject:getProject"
+CLIENT_CONFIG = "gcp:organizations/getClientConfig:getClientConfig"
+TOKEN = "ya29.token-of-the-double"
+SCHEMA = Path(__file__).parents[1] / "gcp" / "data" / "schema.json"
+NOT_KNOWN_TO_GOOGLE = ("deletionProtection", "removeDefaultNodePool", "ignoreNodeCountChanges", "skipNodePoolRefresh")
+
+
+def answer(world: World, token: str, args: Object, cluster: Callable[[str], Object]) -> Object:
+    """What the function gives.
+
+    Args:
+        cluster: a cluster's properties by its id.
+    """
+    settings = world.settings
+    if token == VERSIONS:
+        return _versions(world, args)
+    if token == GET_CLUSTER:
+        return _cluster(world, args, cluster)
+    if token == PROJECT:
+        project = text(args.get("projectId")) or settings.project
+        return {
+            "id": f"projects/{project}",
+            "projectId": project,
+            "number": settings.number,
+            "name": project,
+            "orgId": "",
+            "folderId": "",
+            "billingAccount": "",
+            "autoCreateNetwork": False,
+            "labels": {},
+            "effectiveLabels": {},
+            "pulumiLabels": {},
+            "tags": {},
+        }
+    place = f"projects/{settings.project}/regions/{settings.region}/zones/{settings.zone}"
+    return {
+        "id": place,
+        "project": settings.project,
+        "region": settings.region,
+        "zone": settings.zone,
+        "defaultLabels": {},
+        "accessToken": TOKEN,
+    }
+
+
+def _versions(world: World, args: Object) -> Object:
+    prefix, settings = text(args.get("versionPrefix")), world.settings
+    valid: list[Value] = [version for version in settings.versions if version.startswith(prefix)]
+    latest = valid[0] if valid else ""
+    return {
+        "id": CREATED,
+        "location": text(args.get("location")) or settings.region,
+        "project": text(args.get("project")) or settings.project,
+        "versionPrefix": prefix,
+        "defaultClusterVersion": settings.channels.get("REGULAR", settings.versions[0]),
+        "latestMasterVersion": latest,
+        "latestNodeVersion": latest,
+        "validMasterVersions": valid,
+        "validNodeVersions": list(valid),
+        "releaseChannelDefaultVersion": dict(settings.channels),
+        "releaseChannelLatestVersion": dict(settings.channels),
+        "releaseChannelUpgradeTargetVersion": dict(settings.channels),
+    }
+
+
+def cluster_not_found(world: World, id: str) -> None:
+    """terraform-provider-google-beta, data_source_google_container_cluster.go"""
+    if world.get(CLUSTER, id) is None:
+        raise Refused(f"{id} not found")
+
+
+def _cluster(world: World, args: Object, cluster: Callable[[str], Object]) -> Object:
+    location = text(args.get("location")) or world.settings.region
+    id = f"projects/{world.project(args)}/locations/{location}/clusters/{text(args.get('name'))}"
+    cluster_not_found(world, id)
+    known = {name: value for name, value in cluster(id).items() if name not in NOT_KNOWN_TO_GOOGLE}
+    return {**listed(known, _fields()), "id": id}
+
+
+@functools.cache
+def _fields() -> Object:
+    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    return plain_object(schema[GET_CLUSTER]["outputs"])
+
+
+def listed(value: Object, fields: Object) -> Object:
+    """A block in a function's form: each block within it is a list, under a name in the plural."""
+    result: Object = {}
+    for name, field in fields.items():
+        prop = plain_object(field)
+        found = next((value[one] for one in _singulars(name) if value.get(one) is not None), None)
+        inner = plain_object(prop.get("fields"))
+        if inner:
+            blocks = found if isinstance(found, list) else [] if found is None else [found]
+            result[name] = [listed(plain_object(block), inner) for block in blocks]
+        elif found is not None:
+            result[name] = found
+        elif prop.get("type") in ("list", "map"):
+            result[name] = [] if prop["type"] == "list" else {}
+        else:
+            result[name] = {"bool": False, "int": 0, "number": 0}.get(text(prop.get("type")), "")
+    return result
+
+
+def _singulars(name: str) -> Iterable[str]:
+    yield name
+    if name.endswith("ies"):
+        yield name[:-3] + "y"
+    if name.endswith("es"):
+        yield name[:-2]
+    if name.endswith("s"):
+        yield name[:-1]
