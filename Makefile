@@ -1,9 +1,9 @@
 # Every target does its own set-up on a machine that has Python 3.11+ (and Go, where no Pulumi can be downloaded).
 STACK ?= local
 
-.PHONY: help setup up down test lint bench
+.PHONY: help setup up down test test-rig lint bench
 help: ## what there is
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
 setup: ## the Python environment (.venv) and the Pulumi CLI
 	@scripts/setup.sh
@@ -21,6 +21,10 @@ lint: setup ## style and types
 
 test: setup ## style, types and every test that needs no root, with the time of each part
 	@scripts/tests.sh
+
+test-rig: setup ## the GKE stacks on a real API server and Kubernetes provider; their first build takes minutes
+	@.venv/bin/python -m tests.rig.kube
+	@.venv/bin/python -m pytest -m rig --durations=10
 
 bench: setup ## scale runs; none is in CI
 	@.venv/bin/python -m bench.hundred_slices
