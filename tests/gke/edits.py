@@ -105,6 +105,13 @@ def remove_pool(name: str) -> Callable[[Config], None]:
     return change
 
 
+IN_THE_CLUSTER = (
+    *(f"replace NodePool {name}" for name in ("cpu", "chat-0", "wide-0", "train-0", "train-1", "night-0")),
+    "replace Namespace workspace",
+    "replace ServiceAccount workspace",
+)
+"""What goes and comes with a cluster that is made anew."""
+
 EDITS: tuple[Edit, ...] = (
     Edit("nothing", lambda config: None, ()),
     Edit(
@@ -172,7 +179,15 @@ EDITS: tuple[Edit, ...] = (
         set_pool("train", topology="2x2"),
         ("replace NodePool train-0: nodeCount, placementPolicy", "delete NodePool train-1"),
     ),
-    Edit("pools wide: machine_type ct6e-standard-4t", set_pool("wide", machine_type="ct6e-standard-4t"), ("?",)),
+    Edit(
+        "pools wide: machine_type ct6e-standard-4t",
+        set_pool("wide", machine_type="ct6e-standard-4t"),
+        (
+            "replace NodePool wide-0: autoscaling, nodeConfig.machineType, nodeCount, placementPolicy",
+            "create NodePool wide-1",
+            "create NodePool wide-2",
+        ),
+    ),
     Edit(
         "pools train: generation v6e -> v5e",
         set_pool("train", generation="v5e"),
@@ -293,17 +308,35 @@ EDITS: tuple[Edit, ...] = (
         set_cluster(cpu_nodes={"machine_type": "n2-standard-8"}),
         ("update NodePool cpu: nodeConfig.machineType",),
     ),
-    Edit("cluster: location zone", set_cluster(location="zone"), ("?",)),
+    Edit(
+        "cluster: location zone", set_cluster(location="zone"), ("replace Cluster cluster: location", *IN_THE_CLUSTER)
+    ),
     Edit(
         "network: nodes wider",
         set_network(nodes="10.0.0.0/19"),
         ("update Subnetwork network: ipCidrRange",),
         together=True,
     ),
-    Edit("network: nodes elsewhere", set_network(nodes="10.64.0.0/20"), ("?",)),
-    Edit("network: pods", set_network(pods="10.128.0.0/12"), ("?",)),
-    Edit("network: services", set_network(services="10.96.0.0/20"), ("?",)),
-    Edit("network: control_plane", set_network(control_plane="172.16.1.0/28"), ("?",)),
+    Edit(
+        "network: nodes elsewhere",
+        set_network(nodes="10.64.0.0/20"),
+        ("replace Subnetwork network: ipCidrRange", "replace Cluster cluster", *IN_THE_CLUSTER),
+    ),
+    Edit(
+        "network: pods",
+        set_network(pods="10.128.0.0/12"),
+        ("replace Subnetwork network: secondaryIpRanges[0].ipCidrRange", "replace Cluster cluster", *IN_THE_CLUSTER),
+    ),
+    Edit(
+        "network: services",
+        set_network(services="10.96.0.0/20"),
+        ("replace Subnetwork network: secondaryIpRanges[1].ipCidrRange", "replace Cluster cluster", *IN_THE_CLUSTER),
+    ),
+    Edit(
+        "network: control_plane",
+        set_network(control_plane="172.16.1.0/28"),
+        ("replace Cluster cluster: privateClusterConfig.masterIpv4CidrBlock", *IN_THE_CLUSTER),
+    ),
     Edit(
         "platform: zone us-east5-a",
         set_platform(zone="us-east5-a"),
@@ -339,5 +372,14 @@ EDITS: tuple[Edit, ...] = (
         ("create Registry registry", "create Repository registry"),
         together=True,
     ),
-    Edit("platform: namespace ml", set_platform(namespace="ml"), ("?",)),
+    Edit(
+        "platform: namespace ml",
+        set_platform(namespace="ml"),
+        (
+            "replace Namespace workspace: metadata.name",
+            "replace ServiceAccount workspace: metadata.namespace",
+            "replace BucketIAMMember storage-0-objectUser: member",
+            "replace BucketIAMMember storage-0-legacyBucketReader: member",
+        ),
+    ),
 )

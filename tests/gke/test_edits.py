@@ -53,12 +53,13 @@ def test_an_edit_does_what_the_table_says(stack: GkeCheckout, edit: Edit) -> Non
 
 
 def assert_old_before_new(outcome: Outcome) -> None:
-    """Quota and reservation hold one set of machines, and names are taken: what is replaced goes first.
+    """Quota and reservation hold one set of machines, and names are taken: what is replaced at Google goes first.
 
     Where the cluster goes, its pools go before it and come after it.
     """
     done = [(step["op"], step["resource"]) for step in outcome.steps]
-    replaced = [name for operation, name in done if operation == "replace" and not name.startswith("BucketIAMMember")]
+    unnamed = ("BucketIAMMember ", "Namespace ", "ServiceAccount ")
+    replaced = [name for operation, name in done if operation == "replace" and not name.startswith(unnamed)]
     for name in replaced:
         assert done.index(("delete-replaced", name)) < done.index(("create-replacement", name)), done
     if "Cluster cluster" in replaced:
