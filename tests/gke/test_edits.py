@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from infra.automation.operate import Outcome
-from tests.gke.edits import EDITS, Edit, start
+from tests.gke.edit import Edit, start
+from tests.gke.edits import EDITS
 from tests.rig.gke import GkeCheckout, steps
 from tests.rig.kube.control_plane import control_plane
 
