@@ -1,15 +1,23 @@
 """A command that is terminated takes Pulumi's engine with it."""
 
+import contextlib
+import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
-ENGINE = """\
-#!/bin/bash
-trap 'echo interrupted >> told; exit' INT
-echo ready
-while true; do sleep 0.1; done
+# Python sets its own handler also where SIGINT came ignored, as in the background of a script; a shell's trap does not.
+ENGINE = f"""\
+#!{sys.executable}
+import pathlib, signal, sys
+def told(*_):
+    pathlib.Path("told").write_text("interrupted\\n")
+    sys.exit()
+signal.signal(signal.SIGINT, told)
+print("ready", flush=True)
+while True:
+    signal.pause()
 """
 COMMAND = """\
 import subprocess, sys
@@ -31,10 +39,14 @@ def test_sigterm_interrupts_the_engine_too(tmp_path: Path) -> None:
     engine = tmp_path / "pulumi"
     engine.write_text(ENGINE)
     engine.chmod(0o755)
-    command = subprocess.Popen([sys.executable, "-c", COMMAND], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
-    assert command.stdout is not None
-    with command.stdout as shown:
-        assert shown.readline() == "ready\n"
-        command.send_signal(signal.SIGTERM)
-        assert command.wait(60) == 130
+    started = [sys.executable, "-c", COMMAND]
+    with subprocess.Popen(started, cwd=tmp_path, stdout=subprocess.PIPE, text=True, start_new_session=True) as command:
+        assert command.stdout is not None
+        try:
+            assert command.stdout.readline() == "ready\n"
+            command.send_signal(signal.SIGTERM)
+            assert command.wait(60) == 130
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(command.pid, signal.SIGKILL)
     assert (tmp_path / "told").read_text() == "interrupted\n"
