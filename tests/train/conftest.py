@@ -62,9 +62,9 @@ def finished(driver: Driver) -> Driver:
 
 
 @pytest.fixture(scope="session")
-def full_run(start: Start) -> Driver:
-    """The default job on four hosts of four chips."""
-    return finished(start("four", "full", timeout_s=1800))
+def wide_run(start: Start) -> Driver:
+    """The short run on four hosts of four chips. tests/whole sees whether a job learns."""
+    return finished(start("four", "wide", **SHORT_RUN))
 
 
 @pytest.fixture(scope="session")
