@@ -4,11 +4,13 @@ import json
 from collections.abc import Mapping
 
 import pulumi
-from pulumi.runtime.config import CONFIG
+from pulumi.runtime.config import CONFIG, is_config_secret
 
 from infra.stack import StackError, StackSpec, parse_stack
 
 PROJECT = "tpu-ray"
+SECURE = '{"secure": "[secret]"}'
+"""What the program sees of a secret value: the engine hands it over in clear, and its mark would be lost."""
 
 
 def configuration(values: Mapping[str, str], project: str = PROJECT) -> dict[str, object]:
@@ -28,7 +30,8 @@ def deploy() -> None:
         pulumi.RunError: the stack file is wrong; the message lists every mistake. Pulumi shows it without a traceback.
     """
     try:
-        stack = parse_stack(configuration(CONFIG.get()), PROJECT)
+        values = {key: SECURE if is_config_secret(key) else value for key, value in CONFIG.get().items()}
+        stack = parse_stack(configuration(values), PROJECT)
     except StackError as error:
         raise pulumi.RunError(str(error)) from None
     deploy_to_platform(pulumi.get_stack(), stack)

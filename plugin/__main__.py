@@ -1,10 +1,6 @@
-"""The components for programs in other languages: `pulumi package add <checkout>/plugin`."""
+"""The components for programs in other languages; see docs/package.md."""
 
-from importlib.metadata import version
-
-from pulumi.provider.experimental import component_provider_host
-
-from infra.components import Network, NodeAccount, SlicePool
+from tpu_ray.plugin import serve
 
 if __name__ == "__main__":
-    component_provider_host([Network, NodeAccount, SlicePool], name="tpu-ray", version=version("tpu-ray"))
+    serve()

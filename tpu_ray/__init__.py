@@ -7,14 +7,25 @@ names, which Python would take first.
 import importlib.util
 from pathlib import Path
 
+try:
+    import pulumi
+except ModuleNotFoundError as missing:
+    raise ImportError("tpu_ray needs Pulumi and its providers: install `tpu-ray[infra]`") from missing
+
+
+class ForeignPackageError(ImportError, pulumi.RunError):
+    """Python finds another package under the name of one of ours. A Pulumi program ends with the text alone."""
+
+
 _HOME = Path(__file__).resolve().parents[1]
 for _name in ("infra", "workloads"):
     _found = importlib.util.find_spec(_name)
-    _places = [Path(place).resolve() for place in (_found and _found.submodule_search_locations) or ()]
-    if _HOME / _name not in _places:
-        raise ImportError(
-            f"tpu-ray needs its own package {_name}, and Python finds another one: {', '.join(map(str, _places))}; "
-            "rename that folder, or run the program from elsewhere"
+    # A single module has no places, but an origin.
+    _places = [] if _found is None else _found.submodule_search_locations or [str(_found.origin)]
+    if _HOME / _name not in [Path(place).resolve() for place in _places]:
+        raise ForeignPackageError(
+            f"tpu-ray needs its own package {_name}, and Python finds another one: {', '.join(_places)}; "
+            "rename that one, or run the program from elsewhere"
         )
 
 from infra.components import (  # noqa: E402

@@ -52,8 +52,8 @@ one slice more:
 {compared}
 ---
 
-It fits into one comment: a list that is too long is cut with a line that counts the rest. Pools whose hosts are
-replaced come first. A file that is not there at that commit makes everything new; a ref that Git does not know ends
+It fits into one comment: a list that is too long is cut with a line that counts the rest. Pools that lose hosts are
+bold and come first. A file that is not there at that commit makes everything new; a ref that Git does not know ends
 with 2.
 
 ## Which edits replace TPU hosts
@@ -64,7 +64,8 @@ with 2.
 | `name` | another pool: the old one goes, the new one comes |
 
 A default that is written out is no change. Hosts of all pools are replaced with their cluster, which these keys of
-`tpu-ray:platform` give: {platform_keys} (`zone` where the cluster lies in one zone).
+`tpu-ray:platform` give: {platform_keys} (`zone` where the cluster lies in one zone, `network.nodes` where the new range
+does not contain the old one). Then the cluster is told in bold too. [What a change does](changes.md) has all resources.
 
 ## Prices
 

@@ -9,7 +9,8 @@ from pulumi import automation as auto
 
 from infra.automation.begun import forget_begun
 from infra.automation.project import Project
-from infra.automation.protection import protected
+from infra.automation.protection import in_own_words, protected
+from infra.automation.unreadable import explained
 from infra.automation.watch import Failure, Watch, command_failure
 from infra.automation.workspace import open_stack
 from infra.pulumi_cli import CliNotFound
@@ -62,7 +63,7 @@ def operate(
     except CliNotFound as error:
         return ended([Failure("", str(error))], {})
     except (auto.CommandError, auto.InvalidVersionError) as error:
-        return ended([command_failure(error)], {})
+        return ended([explained(command_failure(error), project, stack_name)], {})
     try:
         outputs: dict[str, object] = {}
         if operation != "preview":
@@ -79,5 +80,6 @@ def operate(
         else:
             stack.destroy(on_event=watch.event, suppress_progress=True)
     except auto.CommandError as error:
-        return ended(watch.failures() or [command_failure(error)], {})
+        found = in_own_words(watch.failures(), stack_name) or [command_failure(error)]
+        return ended([explained(one, project, stack_name) for one in found], {})
     return ended([], outputs)

@@ -1,8 +1,27 @@
 """A stack that is protected is not destroyed, not even in part."""
 
+import re
+from collections.abc import Sequence
+
 from pulumi import automation as auto
 
 from infra.automation.watch import Failure, resource_name
+
+_REFUSED = re.compile(r"cannot be deleted\s+because it is protected|currently marked for protection")
+
+
+def in_own_words(failures: Sequence[Failure], stack_name: str) -> list[Failure]:
+    """The failures, where those of protected resources are told once, with the key that protects them."""
+    refused = [one.resource for one in failures if _REFUSED.search(one.reason)]
+    if not refused:
+        return list(failures)
+    told = Failure(
+        "",
+        "tpu-ray:platform.cluster.deletion_protection was true at the last `up`, so these are neither deleted nor "
+        f"replaced: {', '.join(refused)}\nnext: take this edit back, write false, `tpu-ray up -s {stack_name}`, then "
+        "make the edit again",
+    )
+    return [told, *(one for one in failures if one.resource not in refused)]
 
 
 def protected(stack: auto.Stack, stack_name: str) -> Failure | None:

@@ -8,8 +8,8 @@ import typer
 
 from infra.cli.names import stack_name
 from infra.cli.stacks import refused
+from infra.platforms.errors import PlatformError
 from infra.platforms.local import cluster
-from infra.platforms.local.errors import LocalError
 from infra.platforms.local.folders import Folders
 from infra.platforms.local.spec import ClusterSpec
 from infra.stack import StackError, load_stack
@@ -32,7 +32,7 @@ def start(stack: StackName = "local", file: StackFile = None, as_json: AsJson = 
         raise refused(f"{path}: {error}", error.problems, as_json) from None
     except ValueError as error:
         _fail(error, as_json, code=2)
-    except LocalError as error:
+    except PlatformError as error:
         _fail(error, as_json, code=1)
     _show(stack, as_json)
 
@@ -43,7 +43,7 @@ def status(stack: StackName = "local", as_json: AsJson = False) -> None:
     try:
         _show(stack, as_json)
         now = cluster.status(stack)
-    except LocalError as error:
+    except PlatformError as error:
         _fail(error, as_json, code=1)
     if not now.alive:
         raise typer.Exit(3 if now.state is None else 4)
@@ -54,7 +54,7 @@ def stop(stack: StackName = "local", as_json: AsJson = False) -> None:
     """End the cluster and remove all its files, checkpoints and exported models included."""
     try:
         stopped = cluster.stop(stack, _say)
-    except LocalError as error:
+    except PlatformError as error:
         _fail(error, as_json, code=1)
     typer.echo(
         json.dumps({"stopped": stopped}) if as_json else f"stack {stack}: {'ended' if stopped else 'no cluster'}"

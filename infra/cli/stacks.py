@@ -109,16 +109,16 @@ def warn(project: "Project", stack: str, say: Callable[[str], None]) -> None:
 def end_leftovers(stack: str, say: Callable[[str], None]) -> tuple["Failure", ...]:
     """End a local cluster that Pulumi does not know, as an `up` leaves it that was killed while it made it."""
     from infra.automation.watch import Failure
+    from infra.platforms.errors import PlatformError
     from infra.platforms.local import cluster
-    from infra.platforms.local.errors import LocalError
 
     try:
         cluster.status(stack)
-    except LocalError:
+    except PlatformError:
         return ()  # It is another checkout's, and stays.
     try:
         cluster.stop(stack, say)
-    except LocalError as error:
+    except PlatformError as error:
         return (Failure("", str(error)),)
     return ()
 

@@ -12,6 +12,9 @@ from infra.components.network import PODS, SERVICES
 CLOUD_PLATFORM = "https://www.googleapis.com/auth/cloud-platform"
 """What nodes may do is said by their account's roles; the default scopes would forbid writing to a bucket besides."""
 
+EVERYBODY = "0.0.0.0/0"
+"""Whoever has credentials."""
+
 COMPONENTS = ("SYSTEM_COMPONENTS", "WORKLOADS")
 
 
@@ -88,9 +91,10 @@ class Cluster(pulumi.ComponentResource):
                 "enable_private_endpoint": False,
                 "master_ipv4_cidr_block": args["control_plane_range"],
             },
-            master_authorized_networks_config=(
-                {"cidr_blocks": [{"cidr_block": network} for network in networks]} if networks else None
-            ),
+            # Written also where nobody is kept out: the provider sees no difference in a list that is left out.
+            master_authorized_networks_config={
+                "cidr_blocks": [{"cidr_block": network} for network in networks or (EVERYBODY,)]
+            },
             release_channel={"channel": args["channel"]},
             min_master_version=args.get("version"),
             workload_identity_config={"workload_pool": f"{args['project']}.svc.id.goog"},

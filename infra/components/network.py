@@ -5,6 +5,8 @@ from typing import NotRequired, TypedDict
 import pulumi
 import pulumi_gcp as gcp
 
+from infra.components.arguments import check_arguments
+
 PODS, SERVICES = "pods", "services"
 """Names of the secondary ranges."""
 
@@ -43,6 +45,7 @@ class Network(pulumi.ComponentResource):
     second_subnetwork: pulumi.Output[str] | None
 
     def __init__(self, name: str, args: NetworkArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        check_arguments(f"Network {name}", args, NetworkArgs)
         super().__init__("tpu-ray:index:Network", name, {}, opts)
         mine = pulumi.ResourceOptions(parent=self)
         place = {"project": args["project"], "region": args["region"]}
@@ -83,24 +86,61 @@ class Network(pulumi.ComponentResource):
             opts=mine,
         )
         self.network, self.subnetwork = network.self_link, subnetwork.self_link
+        # The subnetwork itself: hosts with an interface in it go before it does.
+        self.second: pulumi.Resource | None = None
         self.second_network = self.second_subnetwork = None
         if second_range := args.get("second_nics"):
-            second = gcp.compute.Network(
-                f"{name}-second",
-                name=f"{google_name}-second",
-                project=args["project"],
-                auto_create_subnetworks=False,
-                mtu=JUMBO_MTU,
-                opts=mine,
-            )
-            second_subnetwork = gcp.compute.Subnetwork(
-                f"{name}-second",
-                **place,
-                name=f"{google_name}-second",
-                network=second.self_link,
-                ip_cidr_range=second_range,
-                private_ip_google_access=True,
-                opts=mine,
-            )
-            self.second_network, self.second_subnetwork = second.name, second_subnetwork.name
+            self.second_network, self.second_subnetwork, self.second = _second(name, args, second_range, mine)
         self.register_outputs({"network": self.network, "subnetwork": self.subnetwork})
+
+
+class SecondNetworkArgs(TypedDict):
+    """What the network of the second interfaces is made from, beside a cluster that is there already."""
+
+    project: str
+    region: str
+    google_name: str
+    """Beginning of its name at Google."""
+    second_nics: str
+    """Its range, a CIDR such as `10.2.0.0/20`."""
+
+
+class SecondNetwork(pulumi.ComponentResource):
+    """Makes the second VPC and subnetwork of a `Network`, and nothing else."""
+
+    second_network: pulumi.Output[str]
+    second_subnetwork: pulumi.Output[str]
+    """Names of both."""
+
+    def __init__(self, name: str, args: SecondNetworkArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        check_arguments(f"SecondNetwork {name}", args, SecondNetworkArgs)
+        super().__init__("tpu-ray:index:SecondNetwork", name, {}, opts)
+        mine = pulumi.ResourceOptions(parent=self)
+        self.second_network, self.second_subnetwork, self.second = _second(name, args, args["second_nics"], mine)
+        self.register_outputs({})
+
+
+def _second(
+    name: str, args: NetworkArgs | SecondNetworkArgs, nics: str, opts: pulumi.ResourceOptions
+) -> tuple[pulumi.Output[str], pulumi.Output[str], pulumi.Resource]:
+    """Make VPC and subnetwork of the second interfaces; their names and the subnetwork itself."""
+    google_name = f"{args['google_name']}-second"
+    network = gcp.compute.Network(
+        f"{name}-second",
+        name=google_name,
+        project=args["project"],
+        auto_create_subnetworks=False,
+        mtu=JUMBO_MTU,
+        opts=opts,
+    )
+    subnetwork = gcp.compute.Subnetwork(
+        f"{name}-second",
+        project=args["project"],
+        region=args["region"],
+        name=google_name,
+        network=network.self_link,
+        ip_cidr_range=nics,
+        private_ip_google_access=True,
+        opts=opts,
+    )
+    return network.name, subnetwork.name, subnetwork

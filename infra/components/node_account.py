@@ -5,6 +5,8 @@ from typing import TypedDict
 import pulumi
 import pulumi_gcp as gcp
 
+from infra.components.arguments import check_arguments
+
 ROLES = ("roles/container.defaultNodeServiceAccount", "roles/artifactregistry.reader")
 """Writing logs and metrics, and pulling images:
 https://docs.cloud.google.com/kubernetes-engine/docs/how-to/hardening-your-cluster#use_least_privilege_sa"""
@@ -24,6 +26,7 @@ class NodeAccount(pulumi.ComponentResource):
     email: pulumi.Output[str]
 
     def __init__(self, name: str, args: NodeAccountArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        check_arguments(f"NodeAccount {name}", args, NodeAccountArgs)
         super().__init__("tpu-ray:index:NodeAccount", name, {}, opts)
         account = gcp.serviceaccount.Account(
             name,

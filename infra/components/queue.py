@@ -6,13 +6,16 @@ from typing import TypedDict
 import pulumi
 import pulumi_kubernetes as k8s
 
+from infra.plan.identity import QUEUE
 from infra.plan.node_pools import POOL_LABEL, slice_selector
 from infra.stack import PoolSpec
-from infra.stack.rules_names import CPU_POOL
 
-NAMESPACE, QUEUE = "kueue-system", "tpu-ray"
+NAMESPACE = "kueue-system"
 VERSION = "0.17.0"
-API = "kueue.x-k8s.io/v1beta1"
+API = "kueue.x-k8s.io/v1beta2"
+"""The version that is stored: another one would need Kueue's own webhook for every read."""
+NO_CHIPS = f"{QUEUE}.cpu"
+"""Flavor of pods without chips. No pool has its name: there is no dot in these."""
 PLENTY = "1000000"
 """Of CPUs and GiB: the chips are what is counted."""
 
@@ -57,7 +60,8 @@ class Queue(pulumi.ComponentResource):
                 opts=after,
             )
 
-        custom("ResourceFlavor", CPU_POOL, {"nodeLabels": {POOL_LABEL: CPU_POOL}})
+        # No labels: TPU nodes repel pods that ask for no chips, and a cluster that was there has pools of its own.
+        custom("ResourceFlavor", NO_CHIPS, {})
         for pool in args["pools"]:
             labels = {POOL_LABEL: pool.name, **slice_selector(pool.slice)}
             custom("ResourceFlavor", pool.name, {"nodeLabels": labels})
@@ -82,8 +86,8 @@ class Queue(pulumi.ComponentResource):
 
 
 def _cluster_queue(pools: Sequence[PoolSpec]) -> dict[str, object]:
-    """The head goes to the CPU pool, which has no chips; the workers to the pool that their selector names."""
-    chips = {CPU_POOL: 0, **{pool.name: pool.slices.max * pool.slice.chips for pool in pools}}
+    """The head's flavor has no chips; the workers' is that of the pool that their selector names."""
+    chips = {NO_CHIPS: 0, **{pool.name: pool.slices.max * pool.slice.chips for pool in pools}}
     flavors = [
         {
             "name": flavor,

@@ -1,15 +1,19 @@
 """The node pools of one pool of slices: `SlicePool`."""
 
-from collections.abc import Mapping
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from copy import copy
 from enum import StrEnum
 from typing import Any, NotRequired, TypedDict
 
 import pulumi
 import pulumi_gcp as gcp
 
+from infra.components.arguments import ArgumentsError, argument_problems
 from infra.components.cluster import CLOUD_PLATFORM
 from infra.plan.node_pools import Fixed, NodePool, node_pools
-from infra.stack import StackError, parse_pool
+from infra.stack import PoolSpec, Problem, StackError, parse_pool
 from infra.stack.rules_modes import LENT
 from infra.stack.rules_network import PODS_PER_HOST
 
@@ -38,22 +42,29 @@ class SlicePoolArgs(TypedDict):
     slices_max: NotRequired[int]
     """Slices at most. Absent: 1."""
     capacity: NotRequired[Capacity]
-    """Absent: on-demand."""
+    """`on-demand`, also when absent, `spot`, `reservation`, `flex-start` or `queued`."""
     reservation: NotRequired[str | None]
+    """Its name, with capacity `reservation`."""
     max_run_s: NotRequired[int | None]
-    """Of flex-start and queued machines, in seconds. Absent: a week."""
+    """How long a flex-start or queued machine is kept, in seconds. Absent: a week."""
     node_image: NotRequired[str]
+    """`COS_CONTAINERD`, also when absent, or `UBUNTU_CONTAINERD`."""
     boot_disk_gib: NotRequired[int]
+    """Of each host. Absent: 100."""
     second_nic: NotRequired[bool]
+    """Whether each host has a second network interface, which jobs over several slices need (v6e, v7x)."""
     project: str
+    """Id of the project."""
     zone: str
+    """Zone of the hosts, in the cluster's region."""
     cluster: pulumi.Input[str]
     """Id of the cluster: `projects/<project>/locations/<location>/clusters/<name>`."""
     node_account: pulumi.Input[str]
     """Address of the nodes' service account."""
     second_network: NotRequired[pulumi.Input[str]]
+    """Name of the network of the second interfaces, with `second_nic`."""
     second_subnetwork: NotRequired[pulumi.Input[str]]
-    """Names of network and subnetwork of the second interfaces, with `second_nic`."""
+    """Name of its subnetwork."""
 
 
 class SlicePool(pulumi.ComponentResource):
@@ -61,16 +72,21 @@ class SlicePool(pulumi.ComponentResource):
     on v7x also a workload policy per slice of several hosts.
 
     Raises:
-        pulumi.InputPropertiesError: every mistake of the plain values at once.
+        ArgumentsError: every mistake of the arguments at once.
     """
 
     node_pools: pulumi.Output[list[str]]
     """Names of the node pools."""
 
     def __init__(self, name: str, args: SlicePoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("tpu-ray:index:SlicePool", name, {}, opts)
-        made = [self._node_pool(pool, args) for pool in node_pools(_pool_spec(name, args), args["zone"])]
-        self.node_pools = pulumi.Output.all(*(pool.name for pool in made))
+        # Checked first: a component that cannot be made shall not be in the state.
+        pool = _pool_spec(name, args)
+        # A component is not replaced itself; its node pools are.
+        own = copy(opts) if opts else pulumi.ResourceOptions()
+        self._replace_with, own.replace_with = own.replace_with, None
+        super().__init__("tpu-ray:index:SlicePool", name, {}, own)
+        made = [self._node_pool(one, args) for one in node_pools(pool, args["zone"])]
+        self.node_pools = pulumi.Output.all(*(one.name for one in made))
         self.register_outputs({"nodePools": self.node_pools})
 
     def _node_pool(self, pool: NodePool, args: SlicePoolArgs) -> Any:
@@ -110,6 +126,9 @@ class SlicePool(pulumi.ComponentResource):
                 parent=self,
                 ignore_changes=_changed_by_others(pool),
                 replace_on_changes=_needs_new_machines(pool),
+                # The provider sees no difference in an interface that is left out.
+                replacement_trigger=pool.second_nic,
+                replace_with=self._replace_with,
                 # The quota holds one of them.
                 delete_before_replace=True,
                 custom_timeouts=_timeouts(pool),
@@ -122,9 +141,11 @@ class SlicePool(pulumi.ComponentResource):
             return None
         if not pool.workload_policy:
             return {"type": "COMPACT", "tpu_topology": pool.topology}
+        # Taken for the whole region of the project, unlike the name of a node pool.
+        stack = f"{pulumi.get_project()}/{pulumi.get_stack()}"
         policy = gcp.compute.ResourcePolicy(
             pool.name,
-            name=pool.name,
+            name=f"{pool.name}-{hashlib.sha256(stack.encode()).hexdigest()[:6]}",
             project=project,
             region=pool.zone.rpartition("-")[0],
             workload_policy={"type": "HIGH_THROUGHPUT", "accelerator_topology": pool.topology},
@@ -185,21 +206,62 @@ def _timeouts(pool: NodePool) -> pulumi.CustomTimeouts:
     return pulumi.CustomTimeouts(create=minutes, update=minutes, delete=minutes)
 
 
-def _pool_spec(name: str, args: SlicePoolArgs) -> Any:
-    """The arguments as the pool of a stack file, checked by the same rules."""
-    capacity = str(args.get("capacity", Capacity.ON_DEMAND))
-    most = args.get("slices_max", 1)
-    least = args.get("slices_min", 0 if capacity in LENT else min(1, most))
-    raw: dict[str, object] = {"name": name, "capacity": capacity, "slices": {"min": least, "max": most}}
-    same = ("generation", "topology", "machine_type", "reservation", "max_run_s", "node_image", "boot_disk_gib")
-    raw |= {key: args.get(key) for key in (*same, "second_nic", "zone") if args.get(key) is not None}
+def _pool_spec(name: str, args: SlicePoolArgs) -> PoolSpec:
+    """The arguments as the pool of a stack file, checked by the same rules.
+
+    Raises:
+        ArgumentsError: every mistake of them.
+    """
+    problems = {problem.key: problem for problem in (*argument_problems(args, SlicePoolArgs), *_own_problems(args))}
+    given = {key: value for key, value in args.items() if value is not None and key not in problems}
+    raw: dict[str, object] = {key: given[key] for key in _OF_POOL if key in given}
+    raw["slices"] = {
+        "min": given.get("slices_min", 0 if raw.get("capacity") in LENT else 1),
+        "max": given.get("slices_max", 1),
+    }
     try:
-        return parse_pool(raw, name)
+        pool = parse_pool({**raw, "name": name}, name)
     except StackError as error:
-        raise pulumi.InputPropertiesError(
-            f"SlicePool {name} cannot be made",
-            [
-                {"property_path": problem.key.removeprefix(f"{name}."), "reason": problem.reason}
-                for problem in error.problems
-            ],
-        ) from None
+        for problem in error.problems:
+            told = {part: _as_written(getattr(problem, part), name) for part in ("key", "reason")}
+            problems.setdefault(told["key"], problem.model_copy(update=told))
+    if problems:
+        order = ["name", *SlicePoolArgs.__annotations__, *problems]
+        raise ArgumentsError(f"SlicePool {name}", sorted(problems.values(), key=lambda one: order.index(one.key)))
+    return pool
+
+
+_OF_POOL = (
+    "generation",
+    "topology",
+    "machine_type",
+    "capacity",
+    "reservation",
+    "max_run_s",
+    "node_image",
+    "boot_disk_gib",
+    "second_nic",
+    "zone",
+)
+"""Arguments that are keys of a stack file's pool under the same name."""
+
+
+def _as_written(text: str, name: str) -> str:
+    """A pool's keys, which stand below its name, as arguments."""
+    return re.sub(rf"\b{re.escape(name)}\.(slices\.)?(?=[a-z])", lambda key: "slices_" if key[1] else "", text)
+
+
+def _own_problems(args: Mapping[str, object]) -> Iterator[Problem]:
+    """What no key of a pool says: where the cluster is, and its second network."""
+    cluster, example = args.get("cluster"), "projects/my-project/locations/us-east5/clusters/my-cluster"
+    if isinstance(cluster, str) and not re.fullmatch(r"projects/[^/]+/locations/[^/]+/clusters/[^/]+", cluster):
+        yield Problem(
+            key="cluster",
+            value=cluster,
+            reason="a cluster's id says project and location too; a cluster of the program has it in its `id`",
+            allowed=(example,),
+        )
+    if args.get("second_nic") is True:
+        for key in ("second_network", "second_subnetwork"):
+            if args.get(key) is None:
+                yield Problem(key=key, reason="with second_nic the name of this one is required")

@@ -5,9 +5,7 @@ from typing import NotRequired, TypedDict
 import pulumi
 import pulumi_kubernetes as k8s
 
-ACCOUNT = "tpu-ray"
-"""The Kubernetes service account of all pods of a stack."""
-HUB_SECRET, HUB_KEY = "tpu-ray-hub", "token"
+from infra.plan.identity import ACCOUNT, HUB_KEY, HUB_SECRET
 
 
 class WorkspaceArgs(TypedDict):

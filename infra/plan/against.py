@@ -1,10 +1,11 @@
-"""A plan beside the one of an earlier stack file: chips and dollars before and after, and which pools change. Pure."""
+"""A plan beside the one of an earlier stack file: chips and dollars before and after, and what
+changes in the cluster and its pools. Pure."""
 
 from datetime import date
 
 from pydantic import BaseModel, ConfigDict
 
-from infra.plan.changes import PoolChange, changes
+from infra.plan.changes import ClusterChange, PoolChange, changes, cluster_change
 from infra.plan.report import Plan, plan
 from infra.stack import StackSpec
 
@@ -19,6 +20,7 @@ class Comparison(BaseModel):
     before: Plan | None
     refused: str | None = None
     after: Plan
+    cluster: ClusterChange
     changes: tuple[PoolChange, ...]
 
 
@@ -31,5 +33,6 @@ def against(
         before=None if before is None else plan(name, before, today),
         refused=refused,
         after=plan(name, after, today),
+        cluster=cluster_change(before, after),
         changes=changes(before, after),
     )

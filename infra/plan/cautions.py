@@ -9,7 +9,7 @@ from infra.plan.chips import kept, of_services, to_roll_out, upgrade_strategy
 from infra.plan.node_pools import MAX_RUN_S
 from infra.plan.pools import PoolPlan, price_row, zone_of
 from infra.plan.price import Price
-from infra.plan.prices import SPOT_PAGE, commitments, is_old, region_of
+from infra.plan.prices import SPOT_PAGE, commitments, is_old, priced_regions, region_of
 from infra.stack import GkePlatform, PoolSpec, StackSpec
 from infra.stack.rules_modes import LENT
 
@@ -34,6 +34,7 @@ def warnings_of(stack: StackSpec, pools: Sequence[PoolPlan], today: date) -> tup
         return (Warn(key="tpu-ray:platform", reason=free),)
     return (
         *_not_counted(platform),
+        *_unknown_places(stack, platform, pools),
         *_unknown_prices(stack, platform, pools),
         *_old_prices(stack, today),
         *_pools(stack, pools),
@@ -48,6 +49,18 @@ def _not_counted(platform: GkePlatform) -> Iterator[Warn]:
     if platform.cluster.kubeconfig and not platform.cluster.existing:
         reason = "no node pool is made in this cluster: slices and dollars are what the stack asks of pools it has"
         yield Warn(key="tpu-ray:platform.cluster.kubeconfig", reason=reason)
+
+
+def _unknown_places(stack: StackSpec, platform: GkePlatform, pools: Sequence[PoolPlan]) -> Iterator[Warn]:
+    """Where no chip of the generation is sold, GKE refuses the machine type only when everything else is there."""
+    for number, (pool, planned) in enumerate(zip(stack.pools, pools, strict=True)):
+        region, known = region_of(zone_of(platform, pool)), priced_regions(pool.generation)
+        if planned.price is None and region not in known:
+            reason = (
+                f"no price of {pool.generation} in {region} is published for any capacity, so there may be no such "
+                f"machines; published for {', '.join(known)}"
+            )
+            yield Warn(key=f"tpu-ray:pools[{number}].generation", reason=reason)
 
 
 def _unknown_prices(stack: StackSpec, platform: GkePlatform, pools: Sequence[PoolPlan]) -> Iterator[Warn]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from infra.plan.against import Comparison
-from infra.plan.changes import Fate, KeyChange, PoolChange
+from infra.plan.changes import ClusterChange, ClusterFate, Fate, KeyChange, NodePoolFate, PoolChange
 from infra.plan.pools import PoolPlan
 from infra.plan.report import Plan
 from infra.plan.words import HOURS, UNKNOWN, price_days, span, totals, usd, usd_span
@@ -11,8 +11,24 @@ from infra.plan.words import HOURS, UNKNOWN, price_days, span, totals, usd, usd_
 COMMENT = 65536
 """Most characters of a comment on GitHub."""
 
-_ORDER: tuple[Fate, ...] = ("replaced", "removed", "added", "changed")
+_ORDER: tuple[Fate, ...] = ("replaced", "removed", "shrunk", "added", "changed")
 """What destroys hosts comes first, so that a cut list still has it."""
+_BOLD: dict[Fate, str] = {
+    "replaced": "TPU hosts are replaced in {}",
+    "removed": "TPU hosts are deleted in {}",
+    "shrunk": "There are fewer slices, and what runs on those that go ends, in {}",
+}
+_CLUSTER: dict[ClusterFate, str] = {
+    "replaced": "**The cluster is deleted and made anew, and with it every pool and all that runs there: {}.**",
+    "removed": "**The cluster is deleted, and with it every pool and all that runs there: {}.**",
+    "added": "A cluster is made: {}.",
+    "other": "Another cluster is taken: {}.",
+}
+_NODE_POOLS: dict[NodePoolFate, str] = {
+    "deleted": "deletes {}",
+    "created": "creates {}",
+    "replaced-if-empty": "makes {} anew where it has no host",
+}
 
 
 def plan_page(plan: Plan, limit: int = COMMENT) -> str:
@@ -34,7 +50,7 @@ def plan_page(plan: Plan, limit: int = COMMENT) -> str:
 
 
 def comparison_page(compared: Comparison, limit: int = COMMENT) -> str:
-    """Before and after. Pools whose TPU hosts are replaced or deleted are bold and first; unchanged are counted."""
+    """Before and after. A cluster that goes and pools that lose TPU hosts are bold and first; unchanged are counted."""
     before, after = compared.before, compared.after
     head = [f"### Plan of stack `{after.stack}` against `{_plain(compared.ref)}`", ""]
     if compared.refused is not None:
@@ -42,7 +58,8 @@ def comparison_page(compared: Comparison, limit: int = COMMENT) -> str:
     elif before is None:
         head += ["There is no stack file there: everything is new.", ""]
     head += _before_and_after(before, after)
-    for fate, what in (("replaced", "replaced"), ("removed", "deleted")):
+    head += _cluster(compared.cluster)
+    for fate, what in _BOLD.items():
         head += _headline([change.pool for change in compared.changes if change.fate == fate and change.hosts], what)
     told = sorted((c for c in compared.changes if c.fate != "same"), key=lambda change: _ORDER.index(change.fate))
     same = len(compared.changes) - len(told)
@@ -53,11 +70,21 @@ def comparison_page(compared: Comparison, limit: int = COMMENT) -> str:
     return _page(head, rows, "changed pools", tail, after, limit)
 
 
+def _cluster(change: ClusterChange) -> list[str]:
+    if not change.keys or change.fate not in _CLUSTER:
+        return []
+    return ["", _CLUSTER[change.fate].format("; ".join(map(_key, change.keys)))]
+
+
 def _headline(pools: Sequence[str], what: str) -> list[str]:
     if not pools:
         return []
-    some = ", ".join(pools[:10]) + (f" and {len(pools) - 10} more" if len(pools) > 10 else "")
-    return ["", f"**TPU hosts are {what} in {_pools(len(pools))}: {some}.**"]
+    return ["", f"**{what.format(_pools(len(pools)))}: {_some(pools, 10)}.**"]
+
+
+def _some(names: Sequence[str], most: int) -> str:
+    """The first so many names, and how many more there are."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
 
 
 def _totals(plan: Plan) -> list[str]:
@@ -99,13 +126,20 @@ def _new(before: str, after: str) -> str:
 
 def _change(change: PoolChange, before: Plan | None, after: Plan) -> str:
     old, new = _of(before, change.pool), _of(after, change.pool)
-    what = f"{change.fate}: {'; '.join(map(_key, change.keys))}" if change.keys else change.fate
+    parts = [*map(_key, change.keys), *(_node_pools(change) if old and new else [])]
+    what = f"{change.fate}: {'; '.join(parts)}" if parts else change.fate
     name = change.pool
-    if change.fate in ("replaced", "removed") and change.hosts:
+    if change.fate in _BOLD and change.hosts:
         name, what = f"**{name}**", f"**{what}**"
     chips = _arrow(_chips(old) if old else "0", _chips(new) if new else "0")
     dollars = _arrow(_dollars(old) if old else usd(0.0), _dollars(new) if new else usd(0.0))
     return f"| {name} | {what} | {chips} | {dollars} |"
+
+
+def _node_pools(change: PoolChange) -> list[str]:
+    """The node pools that come, go, or may be made anew. The others share the fate of their pool."""
+    named = {fate: [made.name for made in change.node_pools if made.fate == fate] for fate in _NODE_POOLS}
+    return [_NODE_POOLS[fate].format(_some(names, 3)) for fate, names in named.items() if names]
 
 
 def _key(change: KeyChange) -> str:

@@ -33,6 +33,11 @@ def published(generation: str, region: str, capacity: Capacity) -> Price | None:
     return None if mode is None else PRICES.get((generation, region, mode))
 
 
+def priced_regions(generation: str) -> tuple[str, ...]:
+    """The regions for which a price of these chips is published, under any mode."""
+    return tuple(sorted({region for known, region, _ in PRICES if known == generation}))
+
+
 def commitments(generation: str, region: str) -> tuple[Price, ...]:
     """What a chip costs under a commitment of one and of three years, where that is published."""
     years: tuple[Mode, Mode] = ("1-year", "3-year")

@@ -10,8 +10,9 @@ from infra.stack.problems import Problem, StackError
 from infra.stack.rules_capacity import capacity_problems
 from infra.stack.rules_gke import gke_problems
 from infra.stack.rules_jobs import job_problems
+from infra.stack.rules_names import node_pool_name_problems
 from infra.stack.rules_platform import platform_problems
-from infra.stack.rules_pools import pool_problems, pools_by_name, single_pool_problems
+from infra.stack.rules_pools import pool_problems, pools_by_name, said_once, single_pool_problems
 from infra.stack.rules_services import pool_meant, service_problems
 from infra.stack.translate import Entry, read_entry
 from workloads.spec import JobSpec, ServiceSpec
@@ -66,8 +67,10 @@ def parse_pool(raw: Mapping[str, object], key: str) -> PoolSpec:
     Raises:
         StackError: with every mistake of it.
     """
-    entry, problems = read_entry(PoolSpec, plain(raw), key)
+    entry, found = read_entry(PoolSpec, plain(raw), key)
+    problems = said_once(entry, found)
     problems += single_pool_problems(entry)
+    problems += node_pool_name_problems([entry], cpu_pool=False)
     if problems:
         raise StackError(problems)
     pool = _read(entry)
@@ -156,6 +159,7 @@ def _entries(mine: Mapping[str, Plain], name: str, project: str, problems: list[
         place = f"{key}[{index}]"
         hidden = _has_secrets(item, place, project, problems)
         entry, found = read_entry(LISTS[name], item, place)
+        found = said_once(entry, found) if name == "pools" else found
         entries.append(entry)
         # A name that is too long is told by the rule that knows the pool, with the limit that holds there.
         long_name = name != "pools" and isinstance(item, dict) and isinstance(item.get("name"), str)

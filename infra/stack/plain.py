@@ -68,6 +68,9 @@ def without_secrets(value: Plain) -> Plain:
     if is_secret(value):
         return "[secret]"
     if isinstance(value, dict):
+        named = value.get("name")
+        if "value" in value and isinstance(named, str) and is_secret_name(named):
+            return {**value, "value": "[secret]"}
         return {name: "[secret]" if is_secret_name(name) else without_secrets(inner) for name, inner in value.items()}
     if isinstance(value, list):
         return [without_secrets(inner) for inner in value]

@@ -8,7 +8,7 @@ import yaml
 
 from infra.stack.model import StackSpec
 from infra.stack.parse import SECRETS, parse_stack
-from infra.stack.plain import is_secret, plain
+from infra.stack.plain import Plain, is_secret, plain
 from infra.stack.problems import Problem, StackError
 from workloads.spec.nearest import nearest
 
@@ -63,9 +63,15 @@ def _bare_secrets(config: dict[str, object], project: str) -> list[Problem]:
             value="[secret]",
             reason=f"a secret stands here as readable text; store it with `pulumi config set --secret {key}`",
         )
-        for name in SECRETS
-        if (key := f"{project}:{name}") in config and not is_secret(plain(config[key]))
+        for key in (*(f"{project}:{name}" for name in SECRETS), "gcp:accessToken")
+        if key in config and not _encrypted(plain(config[key]))
     ]
+
+
+def _encrypted(value: Plain) -> bool:
+    """Whether this is a secret as Pulumi writes it: `v1:<nonce>:<text>`, or base64 where Pulumi Cloud encrypts."""
+    text = value.get("secure") if isinstance(value, dict) and is_secret(value) else None
+    return isinstance(text, str) and bool(re.fullmatch(r"v[0-9]+:\S+|[A-Za-z0-9+/]{16,}={0,2}", text))
 
 
 class _Loader(yaml.SafeLoader):

@@ -26,6 +26,8 @@ def gke_problems(
     if makes_cluster(platform):
         yield from range_problems(platform, pools)
         yield from version_problems(platform, pools)
+    elif makes_node_pools(platform):
+        yield from range_problems(platform, pools, ("second_nics",))
     if makes_node_pools(platform):
         yield from node_pool_name_problems(pools, makes_cluster(platform))
     for pool in pools:

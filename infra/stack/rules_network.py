@@ -40,12 +40,14 @@ class _Need:
         return 32 - max(self.addresses - 1, 1).bit_length()
 
 
-def range_problems(entry: Entry[LocalPlatform | GkePlatform], pools: Sequence[Entry[PoolSpec]]) -> Iterator[Problem]:
-    """What is wrong with the ranges of the network that is made. At most one problem per range."""
+def range_problems(
+    entry: Entry[LocalPlatform | GkePlatform], pools: Sequence[Entry[PoolSpec]], made: Sequence[str] = RANGES
+) -> Iterator[Problem]:
+    """What is wrong with the ranges of the networks that are made. At most one problem per range."""
     spec = entry.spec
     assert isinstance(spec, GkePlatform)
     ranges: dict[str, IPv4Network] = {}
-    for name in RANGES:
+    for name in made:
         if not entry.sound(f"network.{name}"):
             continue
         text = str(getattr(spec.network, name))

@@ -1,5 +1,6 @@
 """Rules about pools: the shape exists, Ray takes it, the name is its own, somebody uses it."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -74,6 +75,31 @@ def same_names(entries: Sequence[Entry[Any]], what: str) -> Iterator[Problem]:
             yield Problem(key=f"{entry.key}.name", value=name, reason=reason, nearest=free)
         else:
             first[name] = f"{entry.key}.name"
+
+
+_FOLLOWS = re.compile(
+    r"(initial|num|number)?(of)?(hosts?|nodes?|chips?|tpus?)(count|per(host|vm|node|pod|slice|replica))?"
+)
+"""What others ask of a pool and a slice tells, without dashes."""
+
+
+def said_once(entry: Entry[PoolSpec], problems: Sequence[Problem]) -> list[Problem]:
+    """The problems of reading a pool, where unknown keys for what follows from its slice say what follows."""
+    shape = _slice(entry)
+    if shape is None:
+        return list(problems)
+    hosts = "1 host" if shape.hosts == 1 else f"{shape.hosts} hosts"
+    reason = (
+        f"this is not asked: a {shape.generation} slice {shape.topology} is {hosts} with {shape.chips_per_host} of its "
+        f"{shape.chips} chips each; leave the key out"
+    )
+    unknown = {f"{entry.key}.{name}" for name in entry.raw if _FOLLOWS.fullmatch(re.sub("[-_]", "", name).lower())}
+    return [
+        problem.model_copy(update={"reason": reason, "allowed": (), "nearest": None})
+        if problem.key in unknown
+        else problem
+        for problem in problems
+    ]
 
 
 def _words(entry: Entry[PoolSpec]) -> tuple[str, str, str | None]:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from infra.platforms.errors import PlatformError
 from infra.platforms.local import cluster, cluster_resource, room
 from infra.platforms.local.cluster_resource import LocalClusterProvider
-from infra.platforms.local.errors import LocalError
 from infra.platforms.local.folders import Folders, project_folder
 from infra.platforms.local.ports import pick, require_free
 from infra.platforms.local.processes import MARKER, identify, members
@@ -52,7 +52,7 @@ def pids(state: ClusterState) -> dict[str, int]:
 
 
 def fails(*_: object) -> None:
-    raise LocalError("the cluster is too slow")
+    raise PlatformError("the cluster is too slow")
 
 
 def test_only_slices_of_the_same_pool_and_shape_stay() -> None:
@@ -83,7 +83,7 @@ def test_a_port_that_is_taken_is_refused_while_the_old_cluster_lives(port: str, 
     before = spec()
     state = cluster.start(before, silent)
     other = replace(before, http_port=taken) if port == "http_port" else replace(before, dashboard_port=taken)
-    with pytest.raises(LocalError) as error:
+    with pytest.raises(PlatformError) as error:
         cluster.start(other, silent)
     assert error.value.key == f"tpu-ray:platform.{port}"
     assert load(Folders.of("t")) == state
@@ -95,7 +95,7 @@ def test_memory_that_is_short_is_refused_while_the_old_cluster_lives(monkeypatch
     state = cluster.start(before, silent)
     monkeypatch.setattr(room, "require_memory", fails)
     for other in (replace(before, http_port=pick(1)[0]), replace(before, pools=())):
-        with pytest.raises(LocalError):
+        with pytest.raises(PlatformError):
             cluster.start(other, silent)
     assert load(Folders.of("t")) == state
     assert cluster.status("t").alive
@@ -109,7 +109,7 @@ def test_what_is_refused_has_ended_no_service(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(room, "require_memory", fails)
     olds = {"spec": before.to_json(), "session": state.session}
     after = replace(before, pools=before.pools[:1])
-    with pytest.raises(LocalError):
+    with pytest.raises(PlatformError):
         LocalClusterProvider().update("t", olds, {**olds, "spec": after.to_json()})
     assert ended == []
     monkeypatch.setattr(room, "require_memory", lambda *_: None)
@@ -126,7 +126,7 @@ def test_a_port_of_our_own_counts_as_free() -> None:
     try:
         assert process.stdout is not None
         port = int(process.stdout.readline())
-        with pytest.raises(LocalError):
+        with pytest.raises(PlatformError):
             require_free(port, "key")
         require_free(port, "key", members([identify(process.pid)], "none"))
     finally:
@@ -150,7 +150,7 @@ def test_hosts_that_do_not_come_up_leave_the_cluster_alive(
     after = replace(before, pools=change(before.pools))
     with monkeypatch.context() as patch:
         patch.setattr(cluster, "_wait_for_nodes", fails)
-        with pytest.raises(LocalError):
+        with pytest.raises(PlatformError):
             cluster.start(after, silent, old.session)
     now = cluster.status("t")
     assert now.alive
@@ -170,7 +170,7 @@ def test_a_new_life_whose_hosts_do_not_come_up_is_ended(monkeypatch: pytest.Monk
     before = spec(SIDE)
     old = cluster.start(before, silent)
     monkeypatch.setattr(cluster, "_wait_for_nodes", fails)
-    with pytest.raises(LocalError):
+    with pytest.raises(PlatformError):
         cluster.start(before, silent, "another")
     state = load(Folders.of("t"))
     assert state is not None

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from infra.platforms.errors import PlatformError
 from infra.platforms.local import applications as apps
 from infra.platforms.local import jobs, leaving
 from infra.platforms.local.cluster import Status
-from infra.platforms.local.errors import LocalError
 from infra.platforms.local.folders import Folders
 from infra.platforms.local.job_resource import JobRunProvider
 from infra.platforms.local.ports import pick
@@ -209,20 +209,20 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[], float]:
 def test_a_run_ends_by_its_own_limit_before_the_wait_for_it_does(ray: Ray, clock: Callable[[], float]) -> None:
     began = time.monotonic()
     jobs.submit("t", "story-r1", "30 s", "right")
-    with pytest.raises(LocalError) as error:
+    with pytest.raises(PlatformError) as error:
         jobs.wait_for_export("t", "story-r1", "/nowhere", 30, silent)
     assert clock() > 30 + 50
     assert time.monotonic() - began < 30
     assert "raise `timeout_s`" in error.value.next_step
     ray.jobs["story-r1"]["status"] = "FAILED"
-    with pytest.raises(LocalError) as error:
+    with pytest.raises(PlatformError) as error:
         jobs.wait_for_export("t", "story-r1", "/nowhere", 30, silent)
     assert "raise `timeout_s` (or that limit) and `up` again: it goes on" in error.value.next_step
 
 
 def test_a_port_that_was_taken_before_the_first_service_is_refused(ray: Ray, monkeypatch: pytest.MonkeyPatch) -> None:
     def taken(_state: ClusterState) -> None:
-        raise LocalError("port 8000 is taken")
+        raise PlatformError("port 8000 is taken")
 
     apps.put_application("t", application("chat"))
     ray.did.clear()
@@ -231,7 +231,7 @@ def test_a_port_that_was_taken_before_the_first_service_is_refused(ray: Ray, mon
     apps.delete_application("t", "chat")
     apps.delete_application("t", "more")
     ray.did.clear()
-    with pytest.raises(LocalError):
+    with pytest.raises(PlatformError):
         apps.put_application("t", application("chat"))
     assert ray.did == []
     assert apps.wanted_applications("t") == {}

@@ -5,7 +5,7 @@ import sys
 
 WATCHING = """
 import sys, psutil
-from infra.platforms.local.dynamic import _watch
+from infra.platforms.dynamic import _watch
 _watch(psutil.Process(int(sys.argv[1])))
 """
 

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from infra.plan.launches import model_name
-from infra.platforms.local.readiness import cause_of, deepest_reason, progress_of
+from infra.platforms.local.readiness import progress_of, reason_of
+from infra.platforms.serve_reason import cause_of
 
 CONSTRUCTOR = """\
 The deployment failed to start 3 times in a row. This may be due to a problem with its constructor or initial health \
@@ -36,7 +37,7 @@ def application(message: str = "", deployment: str = "", replica: str = "") -> d
 
 
 def test_the_constructors_error_is_the_reason() -> None:
-    assert deepest_reason(application("The deployments ['D'] are UNHEALTHY.", CONSTRUCTOR)) == (
+    assert reason_of(application("The deployments ['D'] are UNHEALTHY.", CONSTRUCTOR)) == (
         "FileNotFoundError: no model at /nonexistent"
     )
 
@@ -50,16 +51,16 @@ def test_an_error_of_several_lines_is_kept_whole() -> None:
 
 
 def test_a_replicas_own_message_goes_before_the_deployments() -> None:
-    assert deepest_reason(application("outer", "middle", "inner")) == "inner"
+    assert reason_of(application("outer", "middle", "inner")) == "inner"
 
 
 def test_without_a_traceback_the_deepest_message_is_the_reason() -> None:
-    assert deepest_reason(application("outer", "  ")) == "outer"
+    assert reason_of(application("outer", "  ")) == "outer"
 
 
 def test_nothing_known_is_said_plainly() -> None:
-    assert deepest_reason(None) == "Serve does not know the application"
-    assert deepest_reason(application()) == "Serve gave no reason"
+    assert reason_of(None) == "Serve does not know the application"
+    assert reason_of(application()) == "Serve gave no reason"
 
 
 def test_progress_tells_the_message_or_what_the_replicas_do() -> None:

@@ -1,37 +1,25 @@
 """The components as other languages get them: the schema that the plugin gives, over the protocol of Pulumi."""
 
 import json
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import grpc
 import pytest
 import yaml
-from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
+from pulumi.runtime.proto import provider_pb2
 
 from infra.components.slice_pool import Capacity
+from tests.package.hosted import DEADLINE_S, Plugin
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
-def schema(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+def schema(hosted: Plugin) -> dict[str, Any]:
     """What the plugin says of itself."""
-    elsewhere = tmp_path_factory.mktemp("elsewhere")
-    command = [sys.executable, str(ROOT / "plugin"), "127.0.0.1:1"]
-    with subprocess.Popen(command, cwd=elsewhere, stdout=subprocess.PIPE, text=True) as plugin:
-        try:
-            assert plugin.stdout is not None
-            port = int(plugin.stdout.readline())
-            with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
-                provider = provider_pb2_grpc.ResourceProviderStub(channel)
-                answer = provider.GetSchema(provider_pb2.GetSchemaRequest(version=0), timeout=60, wait_for_ready=True)
-                yield json.loads(answer.schema)
-        finally:
-            plugin.terminate()
+    answer = hosted.provider.GetSchema(provider_pb2.GetSchemaRequest(version=0), timeout=DEADLINE_S)
+    found: dict[str, Any] = json.loads(answer.schema)
+    return found
 
 
 def test_the_slice_pool_is_offered_with_its_arguments(schema: dict[str, Any]) -> None:
@@ -61,3 +49,10 @@ def test_capacities_are_a_closed_set(schema: dict[str, Any]) -> None:
 def test_the_plugin_file_names_what_the_plugin_serves(schema: dict[str, Any]) -> None:
     told = yaml.safe_load((ROOT / "plugin" / "PulumiPlugin.yaml").read_text())
     assert (told["name"], told["version"]) == (schema["name"], schema["version"])
+
+
+def test_arguments_are_flat(schema: dict[str, Any]) -> None:
+    # The plugin passes them on by their names alone.
+    assert [kind for kind, told in schema["types"].items() if "enum" not in told] == []
+    for component in schema["resources"].values():
+        assert not {"array", "object"} & {one.get("type") for one in component["inputProperties"].values()}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from infra.plan.changes import POOL_KEYS, changes
+from infra.plan.changes import POOL_KEYS, changes, cluster_change
 from infra.stack import GkePlatform, PoolSpec, StackSpec, parse_stack
 from tests.plan.stacks import JOB, pool, service, stack
 
@@ -82,6 +82,9 @@ def test_where_there_was_no_stack_every_pool_is_added() -> None:
         ({"cluster": {"kubeconfig": "/home/me/.kube/config"}}, "platform.cluster.kubeconfig"),
         ({"network": {"pods": "10.32.0.0/12"}}, "platform.network.pods"),
         ({"network": {"control_plane": "172.16.1.0/28"}}, "platform.network.control_plane"),
+        # The default is 10.0.0.0/20: a part of it, and its neighbour.
+        ({"network": {"nodes": "10.0.0.0/21"}}, "platform.network.nodes"),
+        ({"network": {"nodes": "10.0.16.0/20"}}, "platform.network.nodes"),
     ],
 )
 def test_another_cluster_replaces_the_hosts_of_every_pool(edit: dict[str, object], key: str) -> None:
@@ -111,11 +114,79 @@ def test_the_zone_of_a_zonal_cluster_replaces_pools_of_another_zone_too() -> Non
         {"cluster": {"channel": "REGULAR"}},
         {"cluster": {"deletion_protection": False}},
         {"cluster": {"version": "1.36"}},
+        {"network": {"nodes": "10.0.0.0/19"}},
+        {"network": {"nodes": "10.0.0.0/20"}},
     ],
 )
 def test_other_edits_of_the_platform_leave_the_pools_alone(edit: dict[str, object]) -> None:
     pools, served = [pool("a")], [service("a", "a")]
     assert [change.fate for change in changes(stack(pools, served), stack(pools, served, platform=edit))] == ["same"]
+
+
+MADE: dict[str, object] = {}
+BY_NAME: dict[str, object] = {"cluster": {"existing": "theirs"}}
+BY_FILE: dict[str, object] = {"cluster": {"kubeconfig": "/home/me/.kube/config"}}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "fate"),
+    [
+        (MADE, MADE, "same"),
+        (MADE, {"project": "other-project"}, "replaced"),
+        (MADE, BY_NAME, "removed"),
+        (MADE, BY_FILE, "removed"),
+        (BY_NAME, MADE, "added"),
+        (BY_NAME, {"cluster": {"existing": "another"}}, "other"),
+        (BY_NAME, {"cluster": {"existing": "theirs", "kubeconfig": "/home/me/.kube/config"}}, "same"),
+        (BY_FILE, MADE, "added"),
+        (BY_FILE, BY_NAME, "other"),
+        (BY_FILE, {**BY_FILE, "project": "other-project"}, "same"),
+    ],
+)
+def test_what_becomes_of_the_cluster(before: dict[str, object], after: dict[str, object], fate: str) -> None:
+    pools, served = [pool("a")], [service("a", "a")]
+    change = cluster_change(stack(pools, served, platform=before), stack(pools, served, platform=after))
+    assert change.fate == fate
+    assert bool(change.keys) == (fate != "same")
+
+
+def test_the_first_cluster_is_added() -> None:
+    first = stack([pool("a")], [service("a", "a")])
+    assert cluster_change(None, first).fate == "added"
+    assert cluster_change(None, stack([pool("a")], [service("a", "a")], platform=BY_NAME)).fate == "same"
+    served = {"tpu-ray:pools": [pool("a")], "tpu-ray:services": [service("a", "a")]}
+    local = parse_stack({"tpu-ray:platform": "local", **served})
+    assert [cluster_change(local, first).fate, cluster_change(first, local).fate] == ["added", "removed"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "fates"),
+    [
+        # Of a slice of several hosts each is a node pool; those that stay are not touched.
+        ({"min": 0, "max": 1}, {"min": 0, "max": 3}, {"a-0": "same", "a-1": "created", "a-2": "created"}),
+        ({"min": 2, "max": 2}, {"min": 1, "max": 1}, {"a-0": "same", "a-1": "deleted"}),
+        # GKE resizes no slice by hand: one that is there already is kept, one that is not is made anew.
+        ({"min": 1, "max": 2}, {"min": 2, "max": 2}, {"a-0": "same", "a-1": "replaced-if-empty"}),
+        ({"min": 2, "max": 2}, {"min": 1, "max": 2}, {"a-0": "same", "a-1": "updated"}),
+    ],
+)
+def test_node_pools_of_more_and_fewer_slices(
+    before: dict[str, int], after: dict[str, int], fates: dict[str, str]
+) -> None:
+    served = [service("a", "a")]
+    (change,) = changes(
+        stack([pool("a", "4x4", slices=before)], served), stack([pool("a", "4x4", slices=after)], served)
+    )
+    assert {made.name: made.fate for made in change.node_pools} == fates
+    assert change.fate == ("shrunk" if after["max"] < before["max"] else "changed")
+
+
+def test_no_node_pool_is_named_where_the_stack_makes_none() -> None:
+    served = [service("a", "a")]
+    there = stack([pool("a")], served, platform=BY_FILE)
+    assert [c.node_pools for c in changes(there, stack([pool("a", slices=2)], served, platform=BY_FILE))] == [()]
+    (made,) = changes(there, stack([pool("a")], served))
+    assert [(one.name, one.fate) for one in made.node_pools] == [("a-0", "created")]
 
 
 def test_nothing_is_replaced_where_the_stack_makes_no_hosts() -> None:

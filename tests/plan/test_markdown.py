@@ -52,6 +52,46 @@ def test_a_pool_that_goes_is_bold_since_its_hosts_are_deleted() -> None:
     assert "| new | added | 0 → 4 | $0.00 → $10.80 |" in lines
 
 
+def test_a_cluster_that_is_made_anew_is_told_in_bold_before_its_pools() -> None:
+    served = [service("chat", "chat")]
+    before = stack([pool("chat")], served)
+    lines = page(before, stack([pool("chat")], served, platform={"network": {"pods": "10.128.0.0/12"}}))
+    said = "platform.network.pods 10.16.0.0/12 → 10.128.0.0/12"
+    anew = f"**The cluster is deleted and made anew, and with it every pool and all that runs there: {said}.**"
+    assert lines.index(anew) < lines.index("**TPU hosts are replaced in 1 pool: chat.**")
+    assert f"| **chat** | **replaced: {said}** | 4 | $10.80 |" in lines
+    gone = page(before, stack([pool("chat")], served, platform={"cluster": {"existing": "theirs"}}))
+    assert any(line.startswith("**The cluster is deleted, and with it every pool") for line in gone)
+    wider = page(before, stack([pool("chat")], served, platform={"network": {"nodes": "10.0.0.0/19"}}))
+    assert "**" not in "\n".join(wider)
+    taken = {"cluster": {"existing": "theirs"}}
+    made = page(stack([pool("chat")], served, platform=taken), before)
+    assert "A cluster is made: platform.cluster.existing theirs → none." in made
+
+
+def test_fewer_slices_are_bold_and_name_the_node_pools_that_go() -> None:
+    served = [service("chat", "chat")]
+    two, one = stack([pool("chat", "4x4", slices=2)], served), stack([pool("chat", "4x4")], served)
+    lines = page(two, one)
+    assert "**There are fewer slices, and what runs on those that go ends, in 1 pool: chat.**" in lines
+    keys = "slices.min 2 → 1; slices.max 2 → 1"
+    # 2 slices of 16 chips at 2.70 are 86.40.
+    assert f"| **chat** | **shrunk: {keys}; deletes chat-1** | 32 → 16 | $86.40 → $43.20 |" in lines
+    text = "\n".join(page(one, two))
+    assert "| chat | changed: slices.min 1 → 2; slices.max 1 → 2; creates chat-1 | 16 → 32 |" in text
+    assert "**" not in text
+    ten = stack([pool("chat", "4x4", slices=10)], served)
+    assert "creates chat-1, chat-2, chat-3 and 6 more |" in "\n".join(page(one, ten))
+
+
+def test_a_slice_that_may_have_no_host_is_not_called_lost() -> None:
+    served = [service("chat", "chat")]
+    before = stack([pool("chat", "4x4", slices={"min": 0, "max": 1})], served)
+    text = "\n".join(page(before, stack([pool("chat", "4x4")], served)))
+    assert "| chat | changed: slices.min 0 → 1; makes chat-0 anew where it has no host |" in text
+    assert "**" not in text
+
+
 def test_no_file_there_means_everything_is_new() -> None:
     lines = page(None, stack([pool("chat")], [service("chat", "chat")]))
     assert "There is no stack file there: everything is new." in lines

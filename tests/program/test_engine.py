@@ -13,7 +13,7 @@ from infra.automation.operate import Operation, Outcome, operate
 from infra.automation.project import Project
 from infra.automation.workspace import process_environment, working_file
 from infra.cli import stacks
-from infra.platforms.local.errors import LocalError
+from infra.platforms.errors import PlatformError
 from infra.pulumi_cli import choose_backend, obtain_cli
 
 pytestmark = pytest.mark.slow
@@ -154,7 +154,7 @@ def test_what_a_stack_made_can_be_ended_whatever_its_file_says_now(
     assert change != "wrong" or "tpu-ray:pools[0].topology" in shown.err
 
     def hangs(*_: object) -> None:
-        raise LocalError("processes of the cluster could not be ended", found="process 7")
+        raise PlatformError("processes of the cluster could not be ended", found="process 7")
 
     monkeypatch.setattr("infra.platforms.local.cluster.stop", hangs)
     assert stacks.run("destroy", "toy", as_json=False) == 1

@@ -12,7 +12,7 @@ import yaml
 
 from infra.plan.launches import job_launch, service_launch
 from infra.plan.workloads import job_entrypoint, serve_application
-from infra.platforms.gke.cluster import worker_group
+from infra.platforms.gke.cluster import head_group, worker_group
 from infra.platforms.gke.machines import MACHINES
 from infra.platforms.gke.manifests import manifests, ray_job, ray_service
 from infra.stack import GkePlatform, PoolSpec, StackSpec, parse_stack
@@ -104,10 +104,78 @@ def test_the_worker_group_follows_from_the_slice() -> None:
         assert container["resources"]["limits"]["google.com/tpu"] == str(chips)
         assert container["resources"]["requests"] == container["resources"]["limits"]
         assert pod["nodeSelector"] == {
+            "tpu-ray/pool": "pool",
             "cloud.google.com/gke-tpu-accelerator": table.gke_accelerator,
             "cloud.google.com/gke-tpu-topology": shape.topology,
             "cloud.google.com/gke-accelerator-count": str(chips),
         }
+
+
+def test_the_head_runs_on_the_nodes_without_chips() -> None:
+    platform, _ = gke_stack()
+    head: Any = head_group(platform)
+    pod = head["template"]
+    assert pod["spec"]["nodeSelector"] == {"tpu-ray/pool": "cpu"}
+    assert "google.com/tpu" not in set(values(pod))
+
+
+@pytest.mark.parametrize(
+    ("cluster", "head", "worker"),
+    [
+        ({"existing": "shared"}, None, {"tpu-ray/pool": "pool"}),
+        ({"kubeconfig": "/home/me/.kube/config"}, None, {}),
+    ],
+)
+def test_only_nodes_that_the_stack_makes_are_asked_for_by_its_label(
+    cluster: object, head: object, worker: dict[str, str]
+) -> None:
+    platform, _ = gke_stack(platform={**GKE, "cluster": cluster})
+    pool = PoolSpec(name="pool", generation="v6e", topology="4x4")
+    workers: Any = worker_group(platform, pool, 1)
+    spec = workers["template"]["spec"]
+    assert {key: value for key, value in spec["nodeSelector"].items() if key.startswith("tpu-ray/")} == worker
+    heads: Any = head_group(platform)
+    assert heads["template"]["spec"].get("nodeSelector") == head
+
+
+def test_pods_are_the_stacks_account_and_get_the_hubs_token_by_reference() -> None:
+    """https://github.com/pulumi/pulumi/issues/16383: a secret that is a value somewhere is shown somewhere."""
+    platform, stack = gke_stack()
+    for manifest in manifests(platform, stack).values():
+        spec: Any = manifest["spec"]
+        cluster: Any = spec.get("rayClusterConfig") or spec["rayClusterSpec"]
+        groups: list[Any] = [cluster["headGroupSpec"], *cluster["workerGroupSpecs"]]
+        for group in groups:
+            pod = group["template"]["spec"]
+            assert pod["serviceAccountName"] == "tpu-ray"
+            token = next(entry for entry in pod["containers"][0]["env"] if entry["name"] == "HF_TOKEN")
+            secret = {"name": "tpu-ray-hub", "key": "token", "optional": True}
+            assert token == {"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": secret}}
+
+
+def test_another_number_of_replicas_is_another_cluster_to_kuberay() -> None:
+    """KubeRay leaves replicas out of its hash: https://github.com/ray-project/kuberay/issues/2331."""
+    platform, _ = gke_stack()
+    pool = PoolSpec(name="pool", generation="v6e", topology="4x4")
+    one, two = (worker_group(platform, pool, slices) for slices in (1, 2))
+    for group in (one, two):
+        for key in ("replicas", "minReplicas", "maxReplicas"):
+            del group[key]
+    assert one != two
+
+
+def test_a_job_on_queued_machines_stands_in_the_queue() -> None:
+    queued = {
+        "name": "big",
+        "generation": "v6e",
+        "topology": "4x4",
+        "capacity": "queued",
+        "slices": {"min": 0, "max": 1},
+    }
+    job = {"name": "train", "pool": "big", "run": "r7"}
+    platform, stack = gke_stack(pools=[queued], services=[], jobs=[job])
+    metadata: Any = ray_job(platform, stack, stack.jobs[0])["metadata"]
+    assert metadata["labels"]["kueue.x-k8s.io/queue-name"] == "tpu-ray"
 
 
 def service(name: str, pool: str, replicas: int = 1) -> dict[str, object]:

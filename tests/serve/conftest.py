@@ -79,7 +79,7 @@ def serving(
 ) -> Iterator[Running]:
     """uvicorn in a thread on a port that the kernel chooses."""
     loop = EngineLoop(hosts, most_open, step_timeout_s)
-    app = make_app(Served("m", 1, "fp_test", CONTEXT, tokenizer, loop))
+    app = make_app(Served("m", 1, "fp_test", "mark_test", CONTEXT, tokenizer, loop))
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{listener.getsockname()[1]}"

@@ -13,9 +13,9 @@ import psutil
 import pytest
 
 from infra.plan.workloads import serve_application
+from infra.platforms.errors import PlatformError
 from infra.platforms.local import cluster
 from infra.platforms.local.applications import applications, delete_application, put_application, running
-from infra.platforms.local.errors import LocalError
 from infra.platforms.local.folders import Folders
 from infra.platforms.local.ports import pick
 from infra.platforms.local.readiness import Expected, answers, wait_until_ready
@@ -130,7 +130,7 @@ def test_two_hosts_give_the_same_tokens_as_one(home: Path, steady: str, model: P
 
 @pytest.mark.usefixtures("gone_after")
 def test_no_free_slice(home: Path, steady: str, model: Path) -> None:
-    with pytest.raises(LocalError) as failed:
+    with pytest.raises(PlatformError) as failed:
         deploy("second", "left", ONE, model, reserve_timeout_s=3)
     text = str(failed.value)
     assert "wanted: one free v6e 1x1 slice of pool left, within 3 s" in text
@@ -143,7 +143,7 @@ def test_no_free_slice(home: Path, steady: str, model: Path) -> None:
 
 @pytest.mark.usefixtures("gone_after")
 def test_a_wrong_model_costs_no_slice() -> None:
-    with pytest.raises(LocalError, match="/no/such/model: there is no such file or folder"):
+    with pytest.raises(PlatformError, match="/no/such/model: there is no such file or folder"):
         deploy("wrong", "right", ONE, "/no/such/model")
     assert chips_taken() == 1
 

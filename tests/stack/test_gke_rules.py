@@ -158,6 +158,16 @@ def test_an_adopted_cluster_takes_what_is_not_about_its_making() -> None:
     assert keys(stack({**POOL, "name": "cpu"}, cluster={"kubeconfig": "kubeconfig.yaml"})) == []
 
 
+def test_the_range_of_second_interfaces_is_looked_at_beside_an_adopted_cluster_too() -> None:
+    """Their network is made there as well; of the cluster's own ranges nothing is known."""
+    joined = POOL | {"second_nic": True, "slices": 4}
+    wrong = ["platform.network.second_nics"]
+    assert keys(stack(joined, cluster={"existing": "prod"}, network={"second_nics": "10.9.0.1/24"})) == wrong
+    assert keys(stack(joined, cluster={"existing": "prod"}, network={"second_nics": "10.9.0.0/28"})) == wrong
+    assert keys(stack(joined, cluster={"existing": "prod"}, network={"second_nics": "10.9.0.0/27"})) == []
+    assert keys(stack(POOL, cluster={"existing": "prod"}, network={"second_nics": "10.9.0.0/29"})) == []
+
+
 @pytest.mark.parametrize(
     ("version", "generation", "right"),
     [

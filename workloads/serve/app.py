@@ -52,6 +52,7 @@ class Replica:
             name=launch.model_name,
             created=int(time.time()),
             fingerprint=fingerprint(launch),
+            mark=launch.mark,
             context=launch.service.engine.context,
             tokenizer=tokenizer,
             loop=self._loop,

@@ -31,6 +31,8 @@ class Served:
     """Unix time in seconds."""
     fingerprint: str
     """Names model and settings: equal ones give equal answers."""
+    mark: str
+    """`ServiceLaunch.mark` of what is served."""
     context: int
     """Tokens of prompt and answer together."""
     tokenizer: Tokenizer
@@ -56,7 +58,9 @@ def make_app(served: Served) -> FastAPI:
         dead = served.loop.dead
         if dead is not None:
             return JSONResponse(dead.envelope(), dead.status)
-        return JSONResponse({"status": "ok", "open_requests": served.loop.open_requests, "steps": served.loop.steps})
+        loop = served.loop
+        told = {"status": "ok", "mark": served.mark, "open_requests": loop.open_requests, "steps": loop.steps}
+        return JSONResponse(told)
 
     @app.get("/v1/models")
     async def models() -> Json:

@@ -3,6 +3,8 @@
 `infra` writes it, `workloads` reads it; both platforms use the same two functions.
 """
 
+import hashlib
+
 from pydantic import BaseModel, ConfigDict
 
 from workloads.spec.job import JobSpec
@@ -23,6 +25,12 @@ class ServiceLaunch(BaseModel):
     """What clients put in `model` and `/v1/models` lists."""
     model_version: str = ""
     """The exported checkpoint's step of a `job:` model; a new value redeploys the application."""
+
+    @property
+    def mark(self) -> str:
+        """Names this value among those the service had before; `/health` gives it back, so that who waits for a new one
+        does not take the old one's answer for it."""
+        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:12]
 
 
 class JobLaunch(BaseModel):

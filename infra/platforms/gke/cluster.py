@@ -2,9 +2,11 @@
 
 import json
 
-from infra.plan.node_pools import slice_selector
+from infra.plan.identity import ACCOUNT, HUB_KEY, HUB_SECRET
+from infra.plan.node_pools import POOL_LABEL, slice_selector
 from infra.platforms.gke.machines import MACHINES
 from infra.stack import GkePlatform, PoolSpec
+from infra.stack.rules_names import CPU_POOL
 from workloads.spec.pools import POOL_UNITS, pool_resource
 
 Manifest = dict[str, object]
@@ -14,6 +16,16 @@ HEAD_CPUS, HEAD_MEMORY_GIB = 4, 16
 # The names are ours, the numbers are Ray's, Serve's, libtpu's and JAX's defaults.
 HEAD_PORTS = {"gcs-server": 6379, "dashboard": 8265, "client": 10001, "serve": 8000, "metrics": 8080}
 WORKER_PORTS = {"serve": 8000, "metrics": 8080, "tpu-slice": 8471, "jax-coordinator": 8476}
+
+SLICES_ANNOTATION = "tpu-ray/slices"
+"""KubeRay leaves replicas out of what it compares (GenerateHashWithoutReplicasAndWorkersToDelete), so that another
+number alone would be taken without a word and change nothing. Written here it is a changed cluster like any other."""
+
+HUB_TOKEN = {
+    "name": "HF_TOKEN",
+    # Optional: a stack without a token has no such secret.
+    "valueFrom": {"secretKeyRef": {"name": HUB_SECRET, "key": HUB_KEY, "optional": True}},
+}
 
 
 def ray_cluster(platform: GkePlatform, pool: PoolSpec, slices: int) -> Manifest:
@@ -30,12 +42,14 @@ def head_group(platform: GkePlatform) -> Manifest:
     container = {
         "name": "ray-head",
         "image": platform.image,
+        "env": [HUB_TOKEN],
         "ports": _ports(HEAD_PORTS),
         "resources": _resources({"cpu": str(HEAD_CPUS), "memory": f"{HEAD_MEMORY_GIB}Gi"}),
     }
+    containers = {"containers": [container]}
     return {
         "rayStartParams": {"dashboard-host": "0.0.0.0", "num-cpus": "0"},
-        "template": {"spec": {"containers": [container]}},
+        "template": {"spec": {**_identity({POOL_LABEL: CPU_POOL} if _makes_cluster(platform) else {}), **containers}},
     }
 
 
@@ -54,12 +68,15 @@ def worker_group(platform: GkePlatform, pool: PoolSpec, slices: int) -> Manifest
         "env": [
             {"name": "JAX_PLATFORMS", "value": "tpu,cpu"},
             {"name": "TPU_RAY_POOL", "value": pool.name},
+            HUB_TOKEN,
         ],
         "ports": _ports(WORKER_PORTS),
         "resources": _resources(
             {"cpu": str(machine.pod_cpus), "memory": f"{machine.pod_memory_gib}Gi", "google.com/tpu": chips}
         ),
     }
+    # Two pools may have slices of one shape, at two prices: the label tells them apart where the pools are ours.
+    mine = {POOL_LABEL: pool.name} if _makes_pools(platform) else {}
     return {
         "groupName": pool.name,
         "replicas": slices,
@@ -69,8 +86,26 @@ def worker_group(platform: GkePlatform, pool: PoolSpec, slices: int) -> Manifest
         # KubeRay (getResourcesMap in 1.5 and 1.6) takes the outer quotes off, parses the JSON, adds the chips and
         # writes it into the shell command of `ray start`: single quotes, because it would not unescape double ones.
         "rayStartParams": {"resources": f"'{json.dumps({pool_resource(pool.name): POOL_UNITS})}'"},
-        "template": {"spec": {"nodeSelector": slice_selector(shape), "containers": [container]}},
+        "template": {
+            "metadata": {"annotations": {SLICES_ANNOTATION: str(slices)}},
+            "spec": {**_identity({**mine, **slice_selector(shape)}), "containers": [container]},
+        },
     }
+
+
+def _makes_cluster(platform: GkePlatform) -> bool:
+    """Whether the stack makes the cluster, and with it the pool of nodes without chips."""
+    return not (platform.cluster.existing or platform.cluster.kubeconfig)
+
+
+def _makes_pools(platform: GkePlatform) -> bool:
+    """Whether the stack makes the node pools of its slices."""
+    return _makes_cluster(platform) or platform.cluster.existing is not None
+
+
+def _identity(selector: dict[str, str]) -> Manifest:
+    """Where a pod runs, and as whom."""
+    return {**({"nodeSelector": selector} if selector else {}), "serviceAccountName": ACCOUNT}
 
 
 def _ports(ports: dict[str, int]) -> list[Manifest]:

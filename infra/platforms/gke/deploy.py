@@ -1,20 +1,21 @@
 """The resources of a `gke` stack, declared inside a running Pulumi program."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import pulumi
 import pulumi_gcp as gcp
 
 from infra.components import Cluster, ExistingCluster, Network, NodeAccount, Queue, Registry, SlicePool, Storage
 from infra.components.apis import Apis
+from infra.components.arguments import ArgumentsError
 from infra.components.cpu_pool import CpuPool
-from infra.components.network import NetworkArgs
+from infra.components.network import NetworkArgs, SecondNetwork
 from infra.components.registry import RegistryArgs
 from infra.components.slice_pool import Capacity, SlicePoolArgs
 from infra.components.workspace import Workspace, WorkspaceArgs, pod_identity
 from infra.plan.node_pools import cpu_machine
 from infra.platforms.gke.google import google_name, google_provider, kubernetes_provider
+from infra.platforms.gke.login import KEY, read_kubeconfig, stop
 from infra.stack import GkePlatform, PoolSpec, StackSpec
 
 CLUSTER_NAME, ACCOUNT_NAME = 40, 30
@@ -37,8 +38,9 @@ def deploy(stack_name: str, stack: StackSpec) -> None:
         providers=[kubernetes_provider(login.kubeconfig, platform.cluster.context, login.cluster)],
         protect=protect,
         depends_on=login.schedulable,
-        # Deleting the cluster deletes what is in it; where it cannot be reached any more, that is the only way.
-        deleted_with=login.cluster,
+        # Deleting the cluster deletes what is in it; where it cannot be reached any more, that is the only way. What is
+        # in a cluster that was there before has to go by itself.
+        deleted_with=login.cluster if isinstance(login.cluster, Cluster) else None,
     )
     workspace: WorkspaceArgs = {"namespace": platform.namespace}
     if token := pulumi.Config().get_secret("hubToken"):
@@ -78,32 +80,37 @@ def _log_in(stack_name: str, stack: StackSpec, opts: pulumi.ResourceOptions) -> 
     assert isinstance(platform, GkePlatform)
     wanted = platform.cluster
     if wanted.kubeconfig and not wanted.existing:
-        return Login(read_kubeconfig(wanted.kubeconfig), None, [])
+        return Login(pulumi.Output.secret(read_kubeconfig(wanted.kubeconfig, wanted.context)), None, [])
     account = NodeAccount(
         "nodes", {"project": platform.project, "account_id": google_name(stack_name, ACCOUNT_NAME)}, opts
     )
     # A node that starts before its account may pull images does not come up.
     opts = after(opts, account)
     location = platform.region if wanted.location == "region" else platform.zone
-    network: Network | None = None
+    network: Network | SecondNetwork | None = None
     if wanted.existing:
-        cluster: Cluster | ExistingCluster = ExistingCluster(
-            "cluster",
-            {
-                "project": platform.project,
-                "location": location,
-                "google_name": wanted.existing,
-                "kubeconfig": read_kubeconfig(wanted.kubeconfig) if wanted.kubeconfig else None,
-            },
-            opts,
-        )
+        second_nics = any(pool.second_nic for pool in stack.pools)
+        cluster: Cluster | ExistingCluster = _existing(platform, wanted.existing, location, second_nics, opts)
         schedulable: list[pulumi.Resource] = []
+        if second_nics:
+            network = SecondNetwork(
+                "network",
+                {
+                    "project": platform.project,
+                    "region": platform.region,
+                    "google_name": google_name(stack_name, CLUSTER_NAME),
+                    "second_nics": platform.network.second_nics,
+                },
+                opts,
+            )
     else:
         network = Network("network", _network(stack_name, stack), opts)
         cluster = _cluster(stack_name, platform, location, network, account, opts)
         schedulable = [_cpu_pool(platform, cluster, account, opts)]
     pools = {
-        pool.name: SlicePool(pool.name, _slice_pool(platform, pool, cluster, account, network), opts)
+        pool.name: SlicePool(
+            pool.name, _slice_pool(platform, pool, cluster, account, network), _gone_with_interface(opts, pool, network)
+        )
         for pool in stack.pools
     }
     pulumi.export("cluster", cluster.name)
@@ -111,18 +118,39 @@ def _log_in(stack_name: str, stack: StackSpec, opts: pulumi.ResourceOptions) -> 
     return Login(cluster.kubeconfig, cluster, schedulable)
 
 
-def read_kubeconfig(file: str) -> str:
-    """The text of the user's kubeconfig.
+def _gone_with_interface(
+    opts: pulumi.ResourceOptions, pool: PoolSpec, network: Network | SecondNetwork | None
+) -> pulumi.ResourceOptions:
+    """The options of a pool whose hosts have an interface in the second subnetwork: where it is replaced, they are."""
+    if not pool.second_nic or network is None or network.second is None:
+        return opts
+    return pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(replace_with=[network.second]))
+
+
+def _existing(
+    platform: GkePlatform, name: str, location: str, second_nics: bool, opts: pulumi.ResourceOptions
+) -> ExistingCluster:
+    """The cluster that the stack file names.
 
     Raises:
-        pulumi.RunError: the file cannot be read.
+        pulumi.RunError: it is not there, or lacks something, in the words of the stack file.
     """
+    given = platform.cluster.kubeconfig
     try:
-        return Path(file).expanduser().read_text()
-    except OSError as error:
-        raise pulumi.RunError(
-            f"tpu-ray:platform.cluster.kubeconfig: {file}\n    the file cannot be read: {error.strerror}"
-        ) from None
+        return ExistingCluster(
+            "cluster",
+            {
+                "project": platform.project,
+                "location": location,
+                "google_name": name,
+                "kubeconfig": read_kubeconfig(given, platform.cluster.context) if given else None,
+                "second_nics": second_nics,
+            },
+            opts,
+        )
+    except ArgumentsError as error:
+        key = f"{KEY}.existing"
+        raise stop(*(problem.model_copy(update={"key": key}) for problem in error.problems)) from None
 
 
 def _network(stack_name: str, stack: StackSpec) -> NetworkArgs:
@@ -193,7 +221,7 @@ def _slice_pool(
     pool: PoolSpec,
     cluster: Cluster | ExistingCluster,
     account: NodeAccount,
-    network: Network | None,
+    network: Network | SecondNetwork | None,
 ) -> SlicePoolArgs:
     args: SlicePoolArgs = {
         "generation": pool.generation,

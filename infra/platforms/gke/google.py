@@ -5,7 +5,7 @@ import hashlib
 import pulumi
 import pulumi_gcp as gcp
 import pulumi_kubernetes as k8s
-from pulumi.runtime.config import CONFIG
+from pulumi.runtime.config import CONFIG, is_config_secret
 
 from infra.stack import GkePlatform
 
@@ -17,7 +17,10 @@ def google_provider(platform: GkePlatform) -> gcp.Provider:
     """Google's provider for the platform's project. What the stack says below `gcp:` is handed on as it is."""
     config = pulumi.Config("gcp")
     keys = [full.removeprefix("gcp:") for full in CONFIG.get() if full.startswith("gcp:")]
-    given = {_snake(key): config.get_secret(key) if key in SECRETS else config.get(key) for key in keys}
+    given = {
+        _snake(key): config.get_secret(key) if key in SECRETS or is_config_secret(f"gcp:{key}") else config.get(key)
+        for key in keys
+    }
     return gcp.Provider(
         "google", **{**given, "project": platform.project, "region": platform.region, "zone": platform.zone}
     )

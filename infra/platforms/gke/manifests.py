@@ -3,6 +3,7 @@
 import yaml
 
 from infra.plan.chips import upgrade_strategy
+from infra.plan.identity import QUEUE
 from infra.plan.launches import job_launch, service_launch
 from infra.plan.workloads import job_entrypoint, serve_application
 from infra.platforms.gke.cluster import Manifest, ray_cluster
@@ -41,7 +42,7 @@ def ray_job(platform: GkePlatform, stack: StackSpec, job: JobSpec) -> Manifest:
     return {
         "apiVersion": "ray.io/v1",
         "kind": "RayJob",
-        "metadata": _metadata(platform, launch.run_name),
+        "metadata": _metadata(platform, launch.run_name, queue=stack.pool(job.pool).capacity == "queued"),
         "spec": {
             "entrypoint": job_entrypoint(launch),
             "submissionMode": "K8sJobMode",
@@ -56,6 +57,8 @@ def ray_job(platform: GkePlatform, stack: StackSpec, job: JobSpec) -> Manifest:
     }
 
 
-def _metadata(platform: GkePlatform, name: str) -> Manifest:
+def _metadata(platform: GkePlatform, name: str, queue: bool = False) -> Manifest:
     labels = {"app.kubernetes.io/managed-by": "tpu-ray"}
+    if queue:
+        labels["kueue.x-k8s.io/queue-name"] = QUEUE
     return {"name": name, "namespace": platform.namespace, "labels": labels}

@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from infra.platforms.errors import PlatformError
 from infra.platforms.local.cluster import status
-from infra.platforms.local.errors import LocalError
 from infra.platforms.local.folders import Folders
 from infra.platforms.local.rest import Dashboard
 from infra.platforms.local.room import require_http_port
@@ -24,11 +24,11 @@ def running(stack: str) -> tuple[ClusterState, Dashboard]:
     """State and dashboard of a cluster that lives.
 
     Raises:
-        LocalError: it does not.
+        PlatformError: it does not.
     """
     now = status(stack)
     if now.state is None or not now.alive:
-        raise LocalError(
+        raise PlatformError(
             f"the cluster of stack {stack} does not run",
             wanted="all its processes alive",
             found=f"gone: {', '.join(now.dead)}" if now.state else "no cluster",
@@ -51,7 +51,7 @@ def put_application(stack: str, application: Mapping[str, Any]) -> None:
     One that failed is tried again, also where nothing of it changed: its code or a folder may have.
 
     Raises:
-        LocalError: the cluster does not run, something else has its port, or Serve refuses the application; then the
+        PlatformError: the cluster does not run, something else has its port, or Serve refuses the application; then the
             list stays as it was.
     """
     name = str(application["name"])
@@ -73,7 +73,7 @@ def delete_application(stack: str, name: str, timeout_s: float = GONE_S) -> None
     """Take an application away and wait until its replicas are; nothing happens where it or the cluster is gone.
 
     Raises:
-        LocalError: Serve still lists it after `timeout_s`.
+        PlatformError: Serve still lists it after `timeout_s`.
     """
     if not (status(stack).alive and name in wanted_applications(stack)):
         return
@@ -81,7 +81,7 @@ def delete_application(stack: str, name: str, timeout_s: float = GONE_S) -> None
     began = time.monotonic()
     while (left := applications(stack).get(name)) is not None:
         if time.monotonic() - began > timeout_s:
-            raise LocalError(
+            raise PlatformError(
                 f"service {name} does not end",
                 wanted=f"Serve no longer lists it after {timeout_s:.0f} s",
                 found=f"{left.get('status')}",

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from infra.platforms.errors import PlatformError
 from infra.platforms.local import processes
-from infra.platforms.local.errors import LocalError
 from infra.platforms.local.folders import Folders, project_folder
 from infra.platforms.local.node_logs import why
 from infra.platforms.local.nodes import HEAD, NodePorts, head_command, host_command, loopback, node_environment
@@ -48,7 +48,7 @@ def status(stack: str) -> Status:
     """Whether every process of the cluster lives. Takes milliseconds and asks no network.
 
     Raises:
-        LocalError: the stack belongs to another checkout.
+        PlatformError: the stack belongs to another checkout.
     """
     state = load(Folders.of(stack))
     return Status(state, state.dead_roles() if state else ())
@@ -65,7 +65,7 @@ def start(spec: ClusterSpec, say: Say, session: str | None = None, timeout_s: fl
     Nodes that live and are still wanted stay as they are. Files in the storage folder survive.
 
     Raises:
-        LocalError: a port is taken, memory is short, Ray is missing, or the stack belongs to another checkout: then
+        PlatformError: a port is taken, memory is short, Ray is missing, or the stack belongs to another checkout: then
             nothing was touched. Or a node does not come up in time: then what was started by then is ended again, and
             a cluster that was to be changed in place lives on as before, without what it was to lose.
     """
@@ -97,7 +97,7 @@ def stop(stack: str, say: Say) -> bool:
     """End the cluster and remove every file of it, the storage included. False where there was none.
 
     Raises:
-        LocalError: the stack belongs to another checkout, or a process outlives being killed.
+        PlatformError: the stack belongs to another checkout, or a process outlives being killed.
     """
     folders = Folders.of(stack)
     with locked(folders):
@@ -115,12 +115,12 @@ def ray_binary() -> Path:
     """The `ray` command: beside this interpreter, else on PATH.
 
     Raises:
-        LocalError: there is none.
+        PlatformError: there is none.
     """
     beside = Path(sys.executable).parent / "ray"
     found = str(beside) if beside.exists() else shutil.which("ray")
     if not found:
-        raise LocalError(
+        raise PlatformError(
             "Ray is not installed",
             wanted=f"the `ray` command in {beside.parent} or on PATH",
             found="none",
@@ -191,7 +191,7 @@ def _counted_by(dashboard: Dashboard) -> set[str]:
     """Like `alive_addresses`, and empty while Ray does not answer."""
     try:
         return alive_addresses(dashboard)
-    except LocalError:
+    except PlatformError:
         return set()
 
 
@@ -278,7 +278,7 @@ def _wait(
         now = time.monotonic()
         dead = [role for role in state.dead_roles() if role in roles]
         if dead or now > until:
-            raise LocalError(
+            raise PlatformError(
                 f"{dead[0]} of stack {state.spec.stack} ended while it started" if dead else "the cluster is too slow",
                 wanted=what,
                 found=why(folders, state.node((dead or list(roles) or [HEAD])[0])),
@@ -304,7 +304,7 @@ def _end(state: ClusterState, folders: Folders) -> None:
 
 def _require_ended(left: list[int]) -> None:
     if left:
-        raise LocalError(
+        raise PlatformError(
             "processes of the cluster could not be ended",
             wanted="no process left",
             found=f"process {', '.join(map(str, left))}",

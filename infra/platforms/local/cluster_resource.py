@@ -5,8 +5,8 @@ from typing import Any
 import pulumi
 from pulumi.dynamic import CheckResult, CreateResult, DiffResult, ReadResult, Resource, ResourceProvider, UpdateResult
 
+from infra.platforms.dynamic import differs, reports_plainly, say
 from infra.platforms.local import cluster
-from infra.platforms.local.dynamic import differs, reports_plainly, say
 from infra.platforms.local.folders import Folders
 from infra.platforms.local.leaving import leave_pools
 from infra.platforms.local.room import require_room

@@ -5,9 +5,9 @@ from typing import Any
 import pulumi
 from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, ResourceProvider, UpdateResult
 
+from infra.platforms.dynamic import differs, reports_plainly, say
+from infra.platforms.errors import PlatformError
 from infra.platforms.local import jobs
-from infra.platforms.local.dynamic import differs, reports_plainly, say
-from infra.platforms.local.errors import LocalError
 from infra.platforms.local.leaving import leave_undeclared
 
 
@@ -57,7 +57,7 @@ def _goes_on(olds: dict[str, Any], news: dict[str, Any]) -> bool:
         return False
     try:
         run = jobs.find(news["stack"], news["run_name"])
-    except LocalError:
+    except PlatformError:
         return False
     return jobs.exported(news["export_dir"]) is None if run is None else run.goes_on_with(news["entrypoint"])
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from infra.platforms.errors import PlatformError
 from infra.platforms.local.applications import running
 from infra.platforms.local.cluster import status as cluster_status
-from infra.platforms.local.errors import LocalError
 from infra.platforms.local.folders import Folders
 
 UNSUCCESSFUL = ("FAILED", "STOPPED")
@@ -94,7 +94,7 @@ def end(stack: str, run_name: str, timeout_s: float = 60) -> None:
             dashboard.post(f"/api/jobs/{run_name}/stop")
             asked = True
         if time.monotonic() > until:
-            raise LocalError(
+            raise PlatformError(
                 f"run {run_name} does not end",
                 wanted=f"it stopped within {timeout_s:.0f} s",
                 found=run.state,
@@ -125,7 +125,7 @@ def wait_for_export(stack: str, run_name: str, export_dir: str, timeout_s: float
     """Wait until the run has succeeded and its export is complete; the content of export.json.
 
     Raises:
-        LocalError: the run failed, was stopped, exported nothing, or is not over `SLACK_S` after its `timeout_s`.
+        PlatformError: the run failed, was stopped, exported nothing, or is not over `SLACK_S` after its `timeout_s`.
     """
     began = last = time.monotonic()
     while True:
@@ -142,22 +142,24 @@ def wait_for_export(stack: str, run_name: str, export_dir: str, timeout_s: float
         time.sleep(0.5)
 
 
-def _unfinished(stack: str, run_name: str, export_dir: str, run: Run | None, waited_s: float) -> LocalError:
+def _unfinished(stack: str, run_name: str, export_dir: str, run: Run | None, waited_s: float) -> PlatformError:
     wanted = f"the run succeeded, with its model in {export_dir}"
     change = "change the job's `run:` in `tpu-ray:jobs`, which starts it anew"
     raised = (
         "where a limit ended it, raise `timeout_s` (or that limit) and `up` again: it goes on from its last checkpoint"
     )
     if run is None:
-        return LocalError(f"run {run_name} is not known to Ray", wanted=wanted, found="no such run", next_step="`up`")
+        return PlatformError(
+            f"run {run_name} is not known to Ray", wanted=wanted, found="no such run", next_step="`up`"
+        )
     end_of_log = f"{run.state} {run.message}\n    end of its log:\n    {logs(stack, run_name)}"
     if run.state == "SUCCEEDED":
-        return LocalError(f"run {run_name} left no model", wanted=wanted, found=end_of_log, next_step=change)
+        return PlatformError(f"run {run_name} left no model", wanted=wanted, found=end_of_log, next_step=change)
     if run.state in OVER:
         cause = f"look for the cause in `{Folders.of(stack).logs}` and the log above"
         next_step = f"{raised}; otherwise {cause}, then {change}"
-        return LocalError(f"run {run_name} did not succeed", wanted=wanted, found=end_of_log, next_step=next_step)
-    return LocalError(
+        return PlatformError(f"run {run_name} did not succeed", wanted=wanted, found=end_of_log, next_step=next_step)
+    return PlatformError(
         f"run {run_name} is not over after {waited_s:.0f} s",
         wanted=wanted,
         found=end_of_log,

@@ -27,7 +27,7 @@ def leave_undeclared(stack: str, kept: str, say: Say) -> None:
     """End services and runs that the stack file no longer has; `kept` is what `declared` gave.
 
     Raises:
-        LocalError: one does not end.
+        PlatformError: one does not end.
     """
     if not status(stack).alive:
         return
@@ -46,7 +46,7 @@ def leave_pools(spec: ClusterSpec, say: Say) -> None:
     """End services and runs of pools that go or change their shape, while their hosts still run: so they end in order.
 
     Raises:
-        LocalError: one does not end.
+        PlatformError: one does not end.
     """
     now = status(spec.stack)
     if now.state is None or not now.alive:

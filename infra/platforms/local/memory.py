@@ -2,7 +2,7 @@
 
 import psutil
 
-from infra.platforms.local.errors import LocalError
+from infra.platforms.errors import PlatformError
 from infra.platforms.local.spec import ClusterSpec
 
 HEAD_STORE_MIB = 300
@@ -27,13 +27,13 @@ def require_memory(spec: ClusterSpec, available_gib: float | None = None) -> Non
     """Refuse a stack that does not fit, before anything of it runs.
 
     Raises:
-        LocalError: the estimate is above `tpu-ray:platform.memory_gib`, or above what the machine has free.
+        PlatformError: the estimate is above `tpu-ray:platform.memory_gib`, or above what the machine has free.
     """
     free_gib = psutil.virtual_memory().available / 2**30 if available_gib is None else available_gib
     need_gib, hosts = estimate_gib(spec), len(spec.hosts)
     need = f"{need_gib:.1f} GiB for the head and {hosts} emulated host{'s' if hosts != 1 else ''}"
     if need_gib > spec.memory_gib:
-        raise LocalError(
+        raise PlatformError(
             "the stack needs more memory than it may take",
             key="tpu-ray:platform.memory_gib",
             wanted=need,
@@ -41,7 +41,7 @@ def require_memory(spec: ClusterSpec, available_gib: float | None = None) -> Non
             next_step=f"set it to {int(need_gib) + 1}, or make slices fewer or smaller in `tpu-ray:pools`",
         )
     if need_gib > free_gib:
-        raise LocalError(
+        raise PlatformError(
             "this machine has too little free memory for the stack",
             key="tpu-ray:pools",
             wanted=need,

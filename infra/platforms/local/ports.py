@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import psutil
 
-from infra.platforms.local.errors import LocalError
+from infra.platforms.errors import PlatformError
 
 PICKED_FROM = range(15000, 30000)
 
@@ -37,7 +37,7 @@ def pick(count: int, avoid: Iterable[int] = ()) -> list[int]:
             return found
         if port not in taken and is_free(port, "0.0.0.0"):
             found.append(port)
-    raise LocalError(
+    raise PlatformError(
         f"no {count} free ports",
         wanted=f"{count} free ports from {PICKED_FROM.start} to {PICKED_FROM.stop - 1}",
         found=str(len(found)),
@@ -49,12 +49,12 @@ def require_free(port: int, key: str, ours: Iterable[psutil.Process] = ()) -> No
     """Refuse a port of the stack file that something else than one of `ours` listens on.
 
     Raises:
-        LocalError: it names the key, the process that has the port where it can be seen, and a free port.
+        PlatformError: it names the key, the process that has the port where it can be seen, and a free port.
     """
     if is_free(port) or _listeners(port) & {process.pid for process in ours}:
         return
     near = next((other for other in range(port + 1, min(port + 200, 65536)) if is_free(other)), None)
-    raise LocalError(
+    raise PlatformError(
         f"port {port} is taken",
         key=key,
         wanted=f"port {port} free on 127.0.0.1",

@@ -1,6 +1,5 @@
 """Whether a service answers, and if it does not, the deepest reason that Serve knows."""
 
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -8,9 +7,10 @@ from typing import Any
 
 import httpx
 
+from infra.platforms.errors import PlatformError
 from infra.platforms.local.applications import FAILED, applications, delete_application, running
-from infra.platforms.local.errors import LocalError
 from infra.platforms.local.folders import Folders
+from infra.platforms.serve_reason import deepest_reason
 
 UNKNOWN = "NOT_STARTED"
 UNKNOWN_S = 60.0
@@ -49,7 +49,7 @@ def wait_until_ready(stack: str, service: Expected, say: Say) -> str:
     and the next `up` tries anew.
 
     Raises:
-        LocalError: Serve gave up (its deepest reason is quoted), or the deadline passed.
+        PlatformError: Serve gave up (its deepest reason is quoted), or the deadline passed.
     """
     state, _ = running(stack)
     url = service_url(state.spec.http_port, service.name)
@@ -75,18 +75,18 @@ def wait_until_ready(stack: str, service: Expected, say: Say) -> str:
 
 def _failure(
     stack: str, service: Expected, application: Mapping[str, Any] | None, condition: str, waited_s: float
-) -> LocalError:
-    reason = deepest_reason(application)
+) -> PlatformError:
+    reason = reason_of(application)
     logs = " ".join(sorted(set(_log_files(application))))
     where = f"\n    log of the replica: {Folders.of(stack).ray_temp}/*/session_latest/logs/{logs}" if logs else ""
     found = f"{condition}: {reason}{where}\n    slices: {slices_now(stack, service.ray_head_resource)}"
     wanted = f"GET /{service.name}/health is 200, on {service.slices}"
     if condition in FAILED:
         next_step = "correct what the reason names in `tpu-ray:services` (or in the code), then `up` again"
-        return LocalError(
+        return PlatformError(
             f"service {service.name} failed", wanted=wanted, found=found, next_step=next_step, key="tpu-ray:services"
         )
-    return LocalError(
+    return PlatformError(
         f"service {service.name} does not answer after {waited_s:.0f} s",
         key="tpu-ray:services",
         wanted=wanted,
@@ -95,38 +95,11 @@ def _failure(
     )
 
 
-def deepest_reason(application: Mapping[str, Any] | None) -> str:
-    """The cause behind Serve's messages: the innermost error of the deepest one, else the deepest message."""
+def reason_of(application: Mapping[str, Any] | None) -> str:
+    """The cause behind Serve's messages about an application."""
     if application is None:
         return "Serve does not know the application"
-    messages = list(_messages(application))
-    for message in messages:
-        cause = cause_of(message)
-        if cause:
-            return cause
-    return next((message.strip() for message in messages if message.strip()), "Serve gave no reason")
-
-
-ERROR = re.compile(r"^(?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception|Unavailable|Timeout|Exit|Interrupt)\b.*$")
-
-
-def cause_of(message: str) -> str:
-    """The error that a traceback ends with, all its lines; empty where the text holds no traceback.
-
-    Ray wraps the replica's own error in its own (`RayTaskError(ValueError): ...`) and appends advice after it.
-    """
-    lines = message.splitlines()
-    if not any("Traceback (most recent call last)" in line for line in lines):
-        return ""
-    starts = [index for index, line in enumerate(lines) if ERROR.match(line)]
-    if not starts:
-        return ""
-    taken = [lines[starts[-1]]]
-    for line in lines[starts[-1] + 1 :]:
-        if not line.strip() or re.match(r"^(Retrying|See |\(|The above|During handling|\[)", line.strip()):
-            break
-        taken.append(line.rstrip())
-    return "\n    ".join(taken)
+    return deepest_reason(_messages(application))
 
 
 def _messages(application: Mapping[str, Any]) -> Iterator[str]:
@@ -144,7 +117,7 @@ def progress_of(application: Mapping[str, Any] | None) -> str:
     """One line about a service that is on its way: its newest message, else what its replicas do."""
     deployments = (application or {}).get("deployments", {})
     if any(_messages(application or {})):
-        return deepest_reason(application).splitlines()[0][:200]
+        return reason_of(application).splitlines()[0][:200]
     states = [str(replica["state"]) for d in deployments.values() for replica in d.get("replicas", [])]
     return ", ".join(f"{states.count(state)} replica {state}" for state in dict.fromkeys(states)) or "no replica yet"
 
@@ -175,6 +148,6 @@ def slices_now(stack: str, ray_head_resource: str) -> str:
         _, dashboard = running(stack)
         status = dashboard.get("/api/cluster_status")["data"]["clusterStatus"]
         used, total = status["loadMetricsReport"]["usage"].get(ray_head_resource, (0, 0))
-    except (LocalError, KeyError, TypeError):
+    except (PlatformError, KeyError, TypeError):
         return "unknown"
     return f"{total:g} of this shape, {used:g} of them taken"

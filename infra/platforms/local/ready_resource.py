@@ -5,7 +5,7 @@ from typing import Any
 import pulumi
 from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, ResourceProvider, UpdateResult
 
-from infra.platforms.local.dynamic import differs, reports_plainly, say, text
+from infra.platforms.dynamic import differs, reports_plainly, say, text
 from infra.platforms.local.readiness import Expected, answers, wait_until_ready
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx
 
-from infra.platforms.local.errors import LocalError
+from infra.platforms.errors import PlatformError
 from infra.platforms.local.folders import Folders
 
 
@@ -39,7 +39,7 @@ class Dashboard:
         """Whether the dashboard answers and accepts the token."""
         try:
             return self._request("GET", "/api/version", None, 5).status_code == 200
-        except LocalError:
+        except PlatformError:
             return False
 
     def _patient(self, path: str, timeout_s: float, tries: int = 3) -> httpx.Response:
@@ -47,7 +47,7 @@ class Dashboard:
         for _ in range(tries - 1):
             try:
                 return self._request("GET", path, None, timeout_s)
-            except LocalError:
+            except PlatformError:
                 time.sleep(1)
         return self._request("GET", path, None, timeout_s)
 
@@ -56,7 +56,7 @@ class Dashboard:
 
     def _checked(self, answer: httpx.Response, path: str) -> httpx.Response:
         if answer.is_error:
-            raise LocalError(
+            raise PlatformError(
                 f"Ray refused {answer.request.method} {path}",
                 wanted="an answer of 2xx",
                 found=f"{answer.status_code}: {_last_line(answer.text)}",
@@ -71,7 +71,7 @@ class Dashboard:
             with httpx.Client(trust_env=False, timeout=timeout_s, headers=headers) as client:
                 return client.request(method, self.url + path, json=body)
         except (httpx.HTTPError, OSError) as error:
-            raise LocalError(
+            raise PlatformError(
                 "Ray's dashboard does not answer",
                 wanted=f"{self.url}{path}",
                 found=f"{type(error).__name__}: {error}",

@@ -16,7 +16,7 @@ def require_room(spec: ClusterSpec, old: ClusterState | None) -> None:
     """Refuse a cluster for which there is no room; what `old` holds now counts as free.
 
     Raises:
-        LocalError: memory is short, or a port is taken by something else.
+        PlatformError: memory is short, or a port is taken by something else.
     """
     ours = processes.members(old.identities, old.session) if old else ()
     require_memory(spec, _available_gib(ours))
@@ -28,7 +28,7 @@ def require_http_port(state: ClusterState) -> None:
     """Refuse to serve where something else listens: Serve would share the port without a word (SO_REUSEPORT).
 
     Raises:
-        LocalError: the port of a cluster that served nothing yet was taken since it started.
+        PlatformError: the port of a cluster that served nothing yet was taken since it started.
     """
     require_free(state.spec.http_port, HTTP_PORT, processes.members(state.identities, state.session))
 

@@ -6,6 +6,8 @@ from typing import Any
 import pulumi
 from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, ResourceProvider, UpdateResult
 
+from infra.platforms.dynamic import differs, reports_plainly, say, text
+from infra.platforms.errors import PlatformError
 from infra.platforms.local.applications import (
     FAILED,
     applications,
@@ -13,8 +15,6 @@ from infra.platforms.local.applications import (
     put_application,
     wanted_applications,
 )
-from infra.platforms.local.dynamic import differs, reports_plainly, say, text
-from infra.platforms.local.errors import LocalError
 from infra.platforms.local.leaving import leave_undeclared
 
 
@@ -65,7 +65,7 @@ def _condition(props: dict[str, Any]) -> str | None:
         return None
     try:
         now = applications(stack).get(name)
-    except LocalError:
+    except PlatformError:
         return None
     return None if now is None else str(now.get("status"))
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from infra.platforms.local.errors import LocalError
+from infra.platforms.errors import PlatformError
 from infra.platforms.local.folders import Folders, project_folder
 from infra.platforms.local.processes import Identity
 from infra.platforms.local.spec import ClusterSpec
@@ -56,7 +56,7 @@ def load(folders: Folders) -> ClusterState | None:
     """The recorded state, None where the stack has no cluster.
 
     Raises:
-        LocalError: the file cannot be read, or belongs to another checkout.
+        PlatformError: the file cannot be read, or belongs to another checkout.
     """
     try:
         raw = json.loads(folders.state_file.read_text())
@@ -66,14 +66,14 @@ def load(folders: Folders) -> ClusterState | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise LocalError(
+        raise PlatformError(
             f"the state of stack `{folders.stack}` cannot be read",
             wanted="a state.json that this version wrote",
             found=f"{folders.state_file}: {error}",
             next_step=f"end its processes by hand and remove {folders.root}",
         ) from error
     if Path(state.owner) != project_folder():
-        raise LocalError(
+        raise PlatformError(
             f"the local stack `{folders.stack}` belongs to another checkout",
             wanted=f"a stack of {project_folder()}",
             found=f"one of {state.owner}, kept in {folders.root}",
@@ -107,7 +107,7 @@ def locked(folders: Folders, timeout_s: float = 120) -> Iterator[None]:
     """Hold the stack's lock, so that one command at a time changes its cluster.
 
     Raises:
-        LocalError: another command held it for `timeout_s`.
+        PlatformError: another command held it for `timeout_s`.
     """
     until = time.monotonic() + timeout_s
     while True:
@@ -117,7 +117,7 @@ def locked(folders: Folders, timeout_s: float = 120) -> Iterator[None]:
             break
         os.close(handle)
         if time.monotonic() > until:
-            raise LocalError(
+            raise PlatformError(
                 f"another command is changing the local stack `{folders.stack}`",
                 wanted=f"the lock {folders.lock_file}",
                 found=f"it was held for {timeout_s:.0f} s",

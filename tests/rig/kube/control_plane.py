@@ -1,11 +1,9 @@
-"""etcd and the Kubernetes API server, started for one test and gone after it."""
+"""etcd, the Kubernetes API server and two controllers, started for one test and gone after it."""
 
 import base64
 import json
-import os
 import secrets
 import shlex
-import signal
 import socket
 import ssl
 import subprocess
@@ -19,10 +17,12 @@ from typing import Any
 import httpx
 
 from tests.rig.cloud import control_plane as handed_out
-from tests.rig.kube.parts import KUBERAY, etcd, kube_apiserver, kuberay_crds
+from tests.rig.kube.parts import KUBERAY, etcd, kube_apiserver, kube_controller_manager, kuberay_crds
 
 START_S = 300.0
-"""How long the two may take to come up on a machine that has much else to do."""
+"""How long it may take to come up on a machine that has much else to do."""
+END_S = 5.0
+"""How long a process may take to end before it is killed; an API server whose store is gone never would."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,18 @@ class ControlPlane:
     @property
     def ca_pem_base64(self) -> str:
         return base64.b64encode(self.ca_file.read_bytes()).decode()
+
+    @property
+    def kubeconfig(self) -> dict[str, Any]:
+        """A kubeconfig that logs an administrator in."""
+        return {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "rig", "cluster": {"server": self.url, "certificate-authority": str(self.ca_file)}}],
+            "users": [{"name": "admin", "user": {"token": self.token}}],
+            "contexts": [{"name": "rig", "context": {"cluster": "rig", "user": "admin"}}],
+            "current-context": "rig",
+        }
 
     def client(self) -> httpx.Client:
         """A client that is logged in."""
@@ -79,99 +91,151 @@ class ControlPlane:
         file.chmod(0o700)
 
 
+class ControlPlaneError(Exception):
+    """A part of the control plane did not come up, or ended by itself; with the end of its log."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """One process of a control plane. `log` gets all that it prints."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    @classmethod
+    def start(cls, binary: Path, folder: Path, flags: dict[str, str | Path]) -> "Server":
+        """Start it in this process's group: what ends a test run from outside ends it too."""
+        log = folder / f"{binary.name}.log"
+        command = [str(binary), *(f"--{name}={value}" for name, value in flags.items())]
+        with log.open("wb") as file:
+            process = subprocess.Popen(command, stdout=file, stderr=file, stdin=subprocess.DEVNULL)
+        return cls(binary.name, process, log)
+
+    @property
+    def dead(self) -> str:
+        """How it ended by itself, with the end of its log; empty while it runs."""
+        code = self.process.poll()
+        return "" if code is None else f"{self.name} ended by itself with {code}; {self.last_words}"
+
+    @property
+    def last_words(self) -> str:
+        """The end of its log."""
+        return f"the end of {self.log}:\n{self.log.read_text(errors='replace')[-2000:]}"
+
+    def end(self) -> None:
+        """End it, and wait until it is gone."""
+        if self.process.poll() is not None:
+            return
+        self.process.terminate()
+        try:
+            self.process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
 @contextmanager
 def control_plane(folder: Path, kuberay: str = KUBERAY[-1]) -> Iterator[ControlPlane]:
-    """Start both below `folder`; `kuberay` is the release whose definitions GKE's add-on would bring.
+    """Start all of it below `folder`; `kuberay` is the release whose definitions GKE's add-on would bring.
 
-    No controllers and no webhooks run here: what needs them to answer is switched off, what the API server does by
-    itself, such as the toleration of `google.com/tpu`, is on.
+    A namespace's deletion and the garbage collection of what is owned are Kubernetes' own. No other controllers and no
+    webhooks run here: what needs them to answer is switched off, what the API server does by itself, such as the
+    toleration of `google.com/tpu`, is on.
+
+    Raises:
+        ControlPlaneError: a part did not come up, or ended before it was told to.
     """
     folder.mkdir(parents=True)
-    client, peer, secure = _free_ports(3)
-    token = secrets.token_urlsafe(24)
-    (folder / "tokens.csv").write_text(f"{token},admin,admin,system:masters\n")
-    key = folder / "service-accounts.pem"
-    subprocess.run(["openssl", "genrsa", "-out", str(key), "2048"], check=True, capture_output=True)
-    processes: list[subprocess.Popen[bytes]] = []
+    client, peer, secure = free_ports(3)
+    plane = ControlPlane(
+        f"https://127.0.0.1:{secure}", folder / "certificates" / "apiserver.crt", secrets.token_urlsafe(24), kuberay
+    )
+    store = f"http://127.0.0.1:{client}"
+    servers: list[Server] = []
     try:
-        store = f"http://127.0.0.1:{client}"
-        peers = f"http://127.0.0.1:{peer}"
-        processes.append(
-            _start(
-                folder / "etcd.log",
-                [
-                    str(etcd()),
-                    f"--data-dir={folder / 'etcd'}",
-                    f"--listen-client-urls={store}",
-                    f"--advertise-client-urls={store}",
-                    f"--listen-peer-urls={peers}",
-                    f"--initial-advertise-peer-urls={peers}",
-                    f"--initial-cluster=default={peers}",
-                    "--unsafe-no-fsync",
-                ],
-            )
-        )
-        processes.append(
-            _start(
-                folder / "apiserver.log",
-                [
-                    str(kube_apiserver()),
-                    f"--etcd-servers={store}",
-                    f"--secure-port={secure}",
-                    "--bind-address=127.0.0.1",
-                    "--advertise-address=127.0.0.1",
-                    f"--cert-dir={folder / 'certificates'}",
-                    f"--token-auth-file={folder / 'tokens.csv'}",
-                    f"--service-account-key-file={key}",
-                    f"--service-account-signing-key-file={key}",
-                    "--service-account-issuer=https://kubernetes.default.svc",
-                    "--service-cluster-ip-range=10.96.0.0/16",
-                    "--authorization-mode=RBAC",
-                    "--enable-admission-plugins=ExtendedResourceToleration",
-                    # No controller runs that would clear what a deletion in the foreground leaves to it.
-                    "--enable-garbage-collector=false",
-                    "--disable-admission-plugins=ServiceAccount,MutatingAdmissionWebhook,ValidatingAdmissionWebhook",
-                ],
-            )
-        )
-        plane = ControlPlane(f"https://127.0.0.1:{secure}", folder / "certificates" / "apiserver.crt", token, kuberay)
-        _wait(plane, processes[-1], folder / "apiserver.log")
+        servers.append(_start_etcd(folder, store, f"http://127.0.0.1:{peer}"))
+        servers.append(_start_api_server(folder, plane, store, secure))
+        _wait(plane, servers)
+        servers.append(_start_controllers(folder, plane))
         yield plane
+        if dead := [server.dead for server in servers if server.dead]:
+            raise ControlPlaneError("\n".join(dead))
     finally:
-        for process in reversed(processes):
-            _end(process)
+        for server in reversed(servers):
+            server.end()
 
 
-def _start(log: Path, command: list[str]) -> subprocess.Popen[bytes]:
-    with log.open("wb") as file:
-        return subprocess.Popen(command, stdout=file, stderr=file, stdin=subprocess.DEVNULL, start_new_session=True)
+def _start_etcd(folder: Path, store: str, peers: str) -> Server:
+    flags: dict[str, str | Path] = {
+        "data-dir": folder / "etcd",
+        "listen-client-urls": store,
+        "advertise-client-urls": store,
+        "listen-peer-urls": peers,
+        "initial-advertise-peer-urls": peers,
+        "initial-cluster": f"default={peers}",
+        "unsafe-no-fsync": "true",
+    }
+    return Server.start(etcd(), folder, flags)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGTERM)
-        try:
-            process.wait(20)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+def _start_api_server(folder: Path, plane: ControlPlane, store: str, port: int) -> Server:
+    tokens = folder / "tokens.csv"
+    tokens.write_text(f"{plane.token},admin,admin,system:masters\n")
+    # It makes this key with its certificate, before it looks for the one that signs accounts' tokens.
+    key = plane.ca_file.with_suffix(".key")
+    flags: dict[str, str | Path] = {
+        "etcd-servers": store,
+        "secure-port": str(port),
+        "bind-address": "127.0.0.1",
+        "advertise-address": "127.0.0.1",
+        "cert-dir": plane.ca_file.parent,
+        "token-auth-file": tokens,
+        "service-account-key-file": key,
+        "service-account-signing-key-file": key,
+        "service-account-issuer": "https://kubernetes.default.svc",
+        "service-cluster-ip-range": "10.96.0.0/16",
+        "authorization-mode": "RBAC",
+        "enable-admission-plugins": "ExtendedResourceToleration",
+        "disable-admission-plugins": "ServiceAccount,MutatingAdmissionWebhook,ValidatingAdmissionWebhook",
+    }
+    return Server.start(kube_apiserver(), folder, flags)
 
 
-def _wait(plane: ControlPlane, server: subprocess.Popen[bytes], log: Path) -> None:
+def _start_controllers(folder: Path, plane: ControlPlane) -> Server:
+    login = folder / "kubeconfig.json"
+    login.write_text(json.dumps(plane.kubeconfig))
+    flags: dict[str, str | Path] = {
+        "kubeconfig": login,
+        "controllers": "namespace-controller,garbage-collector-controller",
+        "leader-elect": "false",
+        # Nobody asks it anything.
+        "secure-port": "0",
+        # A namespace is empty only after some sixty lists; at 20 requests per second that takes seconds.
+        "kube-api-qps": "200",
+        "kube-api-burst": "400",
+    }
+    return Server.start(kube_controller_manager(), folder, flags)
+
+
+def _wait(plane: ControlPlane, servers: list[Server]) -> None:
     until = time.monotonic() + START_S
-    while time.monotonic() < until and server.poll() is None:
+    while time.monotonic() < until:
+        if dead := [server.dead for server in servers if server.dead]:
+            raise ControlPlaneError("\n".join(dead))
         if plane.ca_file.exists():
             try:
                 with plane.client() as client:
                     if client.get("/readyz").status_code == 200:
                         return
-            except httpx.HTTPError:
-                pass
+            except (httpx.HTTPError, ssl.SSLError):
+                pass  # The port is not open yet, or the certificate is half written.
         time.sleep(0.2)
-    raise AssertionError(f"the API server did not come up:\n{log.read_text(errors='replace')[-2000:]}")
+    raise ControlPlaneError(f"the API server is not ready after {START_S:.0f} s; {servers[-1].last_words}")
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
+    """That many TCP ports of 127.0.0.1 that nothing listens at now."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for one in sockets:

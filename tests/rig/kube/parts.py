@@ -4,6 +4,7 @@ A part that cannot be had is an error: no test passes without it.
 """
 
 import fcntl
+import hashlib
 import json
 import os
 import shutil
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from infra.pulumi_cli.gobuild import run_go
+from infra.pulumi_cli.gobuild import BuildError, run_go
 from infra.pulumi_cli.locate import cache_dir
 
 KUBERNETES = "1.34.3"
@@ -24,6 +25,14 @@ KUBERAY = ("1.5.1", "1.6.2")
 KUEUE = "0.17.0"
 
 PINNED = Path(__file__).parent / "build"
+"""One Go module for each part that is built, with the sums of everything that goes into it."""
+KUBERAY_MODULE, KUEUE_MODULE = "github.com/ray-project/kuberay/ray-operator", "sigs.k8s.io/kueue"
+SUMS = {
+    (KUBERAY_MODULE, "1.5.1"): "h1:7FJYmB8oM+cnjv1VYCj/TfzRZG4XHvvt5Ayn5pZ5A1c=",
+    (KUBERAY_MODULE, "1.6.2"): "h1:XUckRswLMyk71D00L62d2Vanh0fVkNqu56+IF/rr+O0=",
+    (KUEUE_MODULE, KUEUE): "h1:7hzb38M4eKGzYW+CFv2s1L+swzzacUCHOCXxZmAV90I=",
+}
+"""Of the modules that are only downloaded, as a go.sum has them."""
 
 
 def say(line: str) -> None:
@@ -41,27 +50,30 @@ def kube_apiserver() -> Path:
     return _plane() / "kube-apiserver"
 
 
+def kube_controller_manager() -> Path:
+    """Kubernetes' own controllers."""
+    return _plane() / "kube-controller-manager"
+
+
 def kubernetes_provider() -> Path:
     """Folder with `pulumi-resource-kubernetes`, to be put on PATH."""
-    return _built(f"provider-{PROVIDER}", _build_provider)
+    return _built("provider", PROVIDER, _build_provider)
 
 
 def kuberay_crds(version: str) -> list[Path]:
     """KubeRay's custom resource definitions of a release, one file each."""
-    found = sorted(
-        (_module("github.com/ray-project/kuberay/ray-operator", version) / "config/crd/bases").glob("*.yaml")
-    )
+    found = sorted((_module(KUBERAY_MODULE, version) / "config/crd/bases").glob("*.yaml"))
     assert found, f"KubeRay {version} has no definitions"
     return found
 
 
 def kueue_chart() -> Path:
     """Folder of Kueue's Helm chart."""
-    return _module("sigs.k8s.io/kueue", KUEUE) / "charts" / "kueue"
+    return _module(KUEUE_MODULE, KUEUE) / "charts" / "kueue"
 
 
 def _plane() -> Path:
-    return _built(f"plane-{KUBERNETES}", _build_plane)
+    return _built("plane", KUBERNETES, _build_plane)
 
 
 def _build_plane(work: Path, target: Path) -> None:
@@ -69,8 +81,9 @@ def _build_plane(work: Path, target: Path) -> None:
     for name, package, flags in (
         ("etcd", "go.etcd.io/etcd/server/v3", "-s -w"),
         ("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", f"-s -w {stamp}"),
+        ("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager", f"-s -w {stamp}"),
     ):
-        run_go([_go(), "build", "-v", "-ldflags", flags, "-o", str(target / name), package], work, name, say)
+        _build(name, package, flags, work, target)
 
 
 def _build_provider(work: Path, target: Path) -> None:
@@ -81,13 +94,22 @@ def _build_provider(work: Path, target: Path) -> None:
     (work / "schema.json").write_text(json.dumps({**schema, "version": PROVIDER}))
     (work / "terraform-mapping.json").write_bytes((generated / "terraform-mapping.json").read_bytes())
     flags = f"-s -w -X {PROVIDER_MODULE}/pkg/version.Version={PROVIDER}"
-    binary = target / "pulumi-resource-kubernetes"
-    run_go([_go(), "build", "-v", "-ldflags", flags, "-o", str(binary), "."], work, "kubernetes provider", say)
+    _build("pulumi-resource-kubernetes", ".", flags, work, target)
 
 
-def _built(name: str, build: Callable[[Path, Path], None]) -> Path:
-    """The part's folder in the cache; when it is missing, `build(module, folder to fill)` makes it."""
-    root = cache_dir() / "rig"
+def _build(name: str, package: str, flags: str, work: Path, target: Path) -> None:
+    """One binary; `-mod=readonly` refuses what the module's go.sum does not pin."""
+    command = [_go(), "build", "-mod=readonly", "-v", "-ldflags", flags, "-o", str(target / name), package]
+    run_go(command, work, name, say)
+
+
+def _built(part: str, version: str, build: Callable[[Path, Path], None]) -> Path:
+    """The part's folder in the cache; when it is missing, `build(module, folder to fill)` makes it.
+
+    The folder is named by what goes into the part, so that an edit of its module builds it anew.
+    """
+    root, module = cache_dir() / "rig", PINNED / part
+    name = f"{part}-{version}-{_content(module)}"
     done = root / name
     if done.is_dir():
         return done
@@ -95,25 +117,39 @@ def _built(name: str, build: Callable[[Path, Path], None]) -> Path:
         if done.is_dir():
             return done
         say(f"building {name} from Go modules, once; this takes minutes")
-        started, part = time.monotonic(), root / f"{name}.part{os.getpid()}"
-        shutil.rmtree(part, ignore_errors=True)
+        started, begun = time.monotonic(), root / f"{name}.part{os.getpid()}"
+        shutil.rmtree(begun, ignore_errors=True)
         try:
-            shutil.copytree(PINNED / name.partition("-")[0], part / "module")
-            (part / "bin").mkdir()
-            build(part / "module", part / "bin")
-            (part / "bin").rename(done)
+            shutil.copytree(module, begun / "module")
+            (begun / "bin").mkdir()
+            build(begun / "module", begun / "bin")
+            (begun / "bin").rename(done)
         finally:
-            shutil.rmtree(part, ignore_errors=True)
+            shutil.rmtree(begun, ignore_errors=True)
         say(f"{name} is built in {time.monotonic() - started:.0f} s")
     return done
 
 
+def _content(module: Path) -> str:
+    """Short hash of the names and contents of a module's files."""
+    found = hashlib.sha256()
+    for file in sorted(module.iterdir()):
+        found.update(f"{file.name} {hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
+    return found.hexdigest()[:8]
+
+
 def _module(path: str, version: str) -> Path:
-    """Folder of a module's files, downloaded when they are missing; Go checks them against its checksum database."""
+    """Folder of a module's files, downloaded when they are missing.
+
+    Raises:
+        BuildError: it cannot be had, or is not the one that is pinned.
+    """
     folder = cache_dir() / "rig"
     folder.mkdir(parents=True, exist_ok=True)
-    told = run_go([_go(), "mod", "download", "-json", f"{path}@v{version}"], folder, path, say)
-    return Path(json.loads(told)["Dir"])
+    told = json.loads(run_go([_go(), "mod", "download", "-json", f"{path}@v{version}"], folder, path, say))
+    if told["Sum"] != SUMS[path, version]:
+        raise BuildError(f"{path} v{version} has the sum {told['Sum']}, and {SUMS[path, version]} is pinned")
+    return Path(told["Dir"])
 
 
 def _go() -> str:

@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 import psutil
 from pulumi.runtime import rpc
 
-from infra.platforms.local.errors import LocalError
+from infra.platforms.errors import PlatformError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -37,10 +37,10 @@ def say(line: str) -> None:
 
 
 def reports_plainly(method: Callable[P, R]) -> Callable[P, R]:
-    """Let a LocalError of a provider's method reach the user as its own text.
+    """Let a PlatformError of a provider's method reach the user as its own text.
 
     Pulumi's dynamic provider process answers with `traceback.format_exc()` of its main module. Only there, and only for
-    a LocalError, the text is shortened to the error's own.
+    a PlatformError, the text is shortened to the error's own.
     """
 
     @functools.wraps(method)
@@ -71,4 +71,4 @@ def _watch(engine: psutil.Process) -> None:
 
 def _format() -> str:
     error = sys.exc_info()[1]
-    return str(error) if isinstance(error, LocalError) else traceback.format_exc()
+    return str(error) if isinstance(error, PlatformError) else traceback.format_exc()

@@ -1,8 +1,8 @@
-"""The one error of this platform: what was wanted, what was found, what to do next."""
+"""The one error of the platforms: what was wanted, what was found, what to do next."""
 
 
-class LocalError(Exception):
-    """Something the local platform could not do. `str()` of it is the text a user sees, without a traceback.
+class PlatformError(Exception):
+    """Something a platform could not do. `str()` of it is the text a user sees, without a traceback.
 
     `key` is the stack file's key that decides about it, where there is one.
     """

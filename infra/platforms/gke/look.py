@@ -1,0 +1,178 @@
+"""Where a RayService stands, read from what its cluster says: how far it is, or why it will never come. Pure."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from infra.platforms.gke.found import Found, Object, is_head, when, written_at
+from infra.platforms.serve_reason import deepest_reason
+
+GIVEN_UP = ("DEPLOY_FAILED", "UNHEALTHY")
+"""Statuses of a Serve application that do not become better by waiting."""
+REFUSED = ("InvalidRayServiceSpec", "InvalidRayServiceMetadata")
+"""Events of KubeRay's about a RayService that it does not take (controllers/ray/utils/constant.go, 1.5 and 1.6)."""
+NO_PODS = ("FailedToCreateHeadPod", "FailedToCreateWorkerPod", "FailedToCreateRayCluster")
+FOREVER = ("InvalidImageName", "CreateContainerConfigError", "ErrImageNeverPull")
+"""What a container waits for without end (k8s.io/kubernetes/pkg/kubelet/images and kuberuntime)."""
+IMAGE = ("ErrImagePull", "ImagePullBackOff")
+NO_SUCH_IMAGE = re.compile(r"not found|manifest unknown|denied|unauthorized|forbidden|does not exist", re.IGNORECASE)
+ADMISSION = re.compile(r"admission webhook .* denied the request|failed calling webhook|is forbidden|is invalid")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The service that is waited for. `hosts` are all TPU pods of its replicas."""
+
+    name: str
+    namespace: str
+    hosts: int
+
+
+@dataclass(frozen=True)
+class Look:
+    """One look. `progress` says how far it is; `failure` why it never comes; `ready`: Serve says that it runs."""
+
+    progress: str
+    ready: bool = False
+    failure: str | None = None
+
+
+def look(wanted: Wanted, found: Found) -> Look:
+    """Where the service stands."""
+    if found.service is None:
+        return Look("gone", failure=f"the RayService {wanted.namespace}/{wanted.name} is not there any more")
+    refused = _refusal(wanted, found)
+    if refused:
+        return Look("refused", failure=refused)
+    generation = found.service["metadata"].get("generation", 0)
+    if found.status.get("observedGeneration", 0) < generation:
+        return Look("waiting for KubeRay to see the change")
+    coming = found.coming()
+    cluster = coming.get("rayClusterName", "")
+    pods = found.pods_of(cluster)
+    failure = next(_never(found, cluster, pods), None)
+    if failure:
+        return Look("pods", failure=failure)
+    application = coming.get("applicationStatuses", {}).get(wanted.name)
+    if application is None:
+        return Look(_before_serve(wanted, found, cluster, pods))
+    status, reason = application.get("status", ""), deepest_reason(_messages(application))
+    if status in GIVEN_UP:
+        return Look(status, failure=f"{status}: {reason}")
+    upgrading = bool(found.status.get("pendingServiceStatus", {}).get("rayClusterName"))
+    if status == "RUNNING" and not upgrading and _condition(found, "Ready").get("status") == "True":
+        return Look("RUNNING", ready=True)
+    said = "" if reason == "Serve gave no reason" else f": {reason.splitlines()[0][:200]}"
+    return Look(f"Serve is {status or 'starting'}{said}")
+
+
+def blocked_by(wanted: Wanted, found: Found) -> str:
+    """The deepest reason known for a service that has not come in time: of a pod, of its cluster, of KubeRay."""
+    cluster = found.coming().get("rayClusterName", "")
+    pods = found.pods_of(cluster)
+    application = found.coming().get("applicationStatuses", {}).get(wanted.name)
+    if application:
+        return f"Serve is {application.get('status') or 'starting'}: {deepest_reason(_messages(application))}"
+    for pod in pods:
+        why = _why_not_running(found, pod)
+        if why:
+            return f"pod {pod['metadata']['name']} {why}"
+    if found.service is None:
+        return "the RayService is not there"
+    for kind, name in (("RayCluster", cluster), ("RayService", wanted.name)):
+        for event in found.warnings_about(kind, name):
+            return f"{event.get('reason', '')}: {event.get('message', '')}"
+    if not found.status:
+        return "KubeRay has not looked at the RayService: is the Ray operator add-on of the cluster on?"
+    return str(_condition(found, "Ready").get("message") or _before_serve(wanted, found, cluster, pods))
+
+
+def _refusal(wanted: Wanted, found: Found) -> str | None:
+    """Why KubeRay does not take the RayService: 1.6 says it in a condition, 1.5 only by an event."""
+    assert found.service is not None
+    for event in found.warnings_about("RayService", wanted.name):
+        # A second's allowance: an event's time has no fraction.
+        if event.get("reason") in REFUSED and when(event) >= written_at(found.service).replace(microsecond=0):
+            return f"KubeRay refuses it: {event.get('message', '')}"
+    condition = _condition(found, "Ready")
+    if condition.get("reason") == "InitializingTimeout":
+        return f"KubeRay has given it up: {condition.get('message', '')}"
+    return None
+
+
+def _never(found: Found, cluster: str, pods: list[Object]) -> Iterator[str]:
+    """What keeps the pods of the service from ever running."""
+    for event in found.warnings_about("RayCluster", cluster):
+        if event.get("reason") in NO_PODS and ADMISSION.search(event.get("message", "")):
+            yield f"{event['reason']}: {event['message']}"
+    for pod in pods:
+        for container in _containers(pod):
+            waiting = container.get("state", {}).get("waiting", {})
+            reason, message = waiting.get("reason", ""), waiting.get("message", "")
+            last = " ".join(event.get("message", "") for event in found.warnings_about("Pod", pod["metadata"]["name"]))
+            hopeless = reason in IMAGE and NO_SUCH_IMAGE.search(f"{message} {last}")
+            if reason in FOREVER or hopeless:
+                yield f"pod {pod['metadata']['name']} {_waits(container, found, pod)}"
+
+
+def _before_serve(wanted: Wanted, found: Found, cluster: str, pods: list[Object]) -> str:
+    """How far the Ray cluster is."""
+    if not cluster:
+        return "waiting for KubeRay to make the Ray cluster"
+    workers = [pod for pod in pods if not is_head(pod)]
+    running = sum(pod.get("status", {}).get("phase") == "Running" for pod in workers)
+    head = next((pod for pod in pods if is_head(pod)), None)
+    words = f"Ray cluster {cluster}: head {(head or {}).get('status', {}).get('phase', 'missing')}"
+    words += f", {running} of {wanted.hosts} TPU hosts run"
+    stuck = next((why for pod in pods if (why := _why_not_running(found, pod))), "")
+    return f"{words}; {stuck}" if stuck else words
+
+
+def _why_not_running(found: Found, pod: Object) -> str:
+    """What a pod waits for, in Kubernetes' words; empty for one that runs."""
+    status = pod.get("status", {})
+    scheduled: Object = next((c for c in status.get("conditions", []) if c.get("type") == "PodScheduled"), {})
+    if scheduled.get("status") == "False":
+        scaling = next(
+            (
+                event["message"]
+                for event in found.warnings_about("Pod", pod["metadata"]["name"])
+                if event.get("reason") in ("FailedScaleUp", "NotTriggerScaleUp")
+            ),
+            "",
+        )
+        return f"cannot be scheduled: {scheduled.get('message', '')}" + (f" ({scaling})" if scaling else "")
+    for container in _containers(pod):
+        if container.get("state", {}).get("waiting", {}).get("reason") not in (None, "PodInitializing"):
+            return _waits(container, found, pod)
+    return "" if status.get("phase") in ("Running", "Succeeded") else f"is {status.get('phase', 'new')}"
+
+
+def _waits(container: Object, found: Found, pod: Object) -> str:
+    """Why a container waits; where it has crashed before, how it ended."""
+    waiting = container["state"]["waiting"]
+    ended = container.get("lastState", {}).get("terminated", {})
+    words = f"waits in container {container.get('name')}: {waiting.get('reason')}"
+    said = waiting.get("message") or next(
+        (event.get("message", "") for event in found.warnings_about("Pod", pod["metadata"]["name"])), ""
+    )
+    words += f": {said}" if said else ""
+    if ended:
+        words += f"; it ended before with code {ended.get('exitCode')} ({ended.get('reason')})"
+    return words
+
+
+def _containers(pod: Object) -> list[Object]:
+    status = pod.get("status", {})
+    return [*status.get("initContainerStatuses", []), *status.get("containerStatuses", [])]
+
+
+def _messages(application: Object) -> Iterator[str]:
+    """What Serve says, the deepest first."""
+    for deployment in application.get("serveDeploymentStatuses", {}).values():
+        yield str(deployment.get("message") or "")
+    yield str(application.get("message") or "")
+
+
+def _condition(found: Found, kind: str) -> Object:
+    return next((c for c in found.status.get("conditions", []) if c.get("type") == kind), {})
