@@ -1,7 +1,7 @@
 """What a stack declares to the Pulumi engine, recorded without an engine: inputs and options of every resource."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +28,7 @@ class Declared:
     delete_before_replace: bool
     retain_on_delete: bool
     ignore_changes: tuple[str, ...]
+    replace_on_changes: tuple[str, ...]
 
 
 class _Nothing(Mocks):
@@ -43,7 +44,10 @@ class _Nothing(Mocks):
             "email": f"{args.name}@example.iam.gserviceaccount.com",
             "etag": "1",
         }
-        return f"{place}/clusters/{named}" if args.typ == CLUSTER else named, {**filled, **args.inputs}
+        outputs = {**filled, **args.inputs}
+        if "metadata" in outputs:
+            outputs["metadata"] = {**outputs["metadata"], "uid": f"uid-of-{args.name}"}
+        return f"{place}/clusters/{named}" if args.typ == CLUSTER else named, outputs
 
     def call(self, args: MockCallArgs) -> tuple[dict[Any, Any], list[tuple[str, str]]]:
         cluster = {
@@ -72,13 +76,17 @@ class _Recorder(MockMonitor):
                     request.deleteBeforeReplace,
                     request.retainOnDelete,
                     tuple(request.ignoreChanges),
+                    tuple(request.replaceOnChanges),
                 )
             )
         return super().RegisterResource(request)  # type: ignore[no-untyped-call]
 
 
 def declared(
-    config: Mapping[str, object], secrets: Mapping[str, str] | None = None, name: str = "dev"
+    config: Mapping[str, object],
+    secrets: Mapping[str, str] | None = None,
+    name: str = "dev",
+    program: Callable[[str, StackSpec], None] = deploy,
 ) -> list[Declared]:
     """Every resource of a GKE stack with this `config` mapping.
 
@@ -86,6 +94,7 @@ def declared(
         config: keys in full (`tpu-ray:pools`).
         secrets: keys that are stored encrypted, with their text.
         name: the stack's.
+        program: what declares them, by the stack's name and what its file says.
 
     Raises:
         StackError: the stack file is wrong.
@@ -93,14 +102,16 @@ def declared(
     with warnings.catch_warnings():
         # The SDK warns about its own old names when it is loaded.
         warnings.filterwarnings("ignore", r"gcp\.", DeprecationWarning)
-        return copy_context().run(_declared, name, parse_stack(config), dict(secrets or {}))
+        return copy_context().run(_declared, name, parse_stack(config), dict(secrets or {}), program)
 
 
-def _declared(name: str, stack: StackSpec, secrets: dict[str, str]) -> list[Declared]:
+def _declared(
+    name: str, stack: StackSpec, secrets: dict[str, str], program: Callable[[str, StackSpec], None]
+) -> list[Declared]:
     recorder = _Recorder()
     set_mocks(_Nothing(), project=PROJECT, stack=name, preview=False, monitor=recorder)
     pulumi.runtime.set_all_config(secrets, list(secrets))
-    pulumi.runtime.test(lambda: deploy(name, stack))()  # type: ignore[no-untyped-call]
+    pulumi.runtime.test(lambda: program(name, stack))()  # type: ignore[no-untyped-call]
     return recorder.declared
 
 

@@ -78,7 +78,7 @@ def _taints(node: Object) -> Object:
 
 
 def _documents(file: Path) -> Iterator[object]:
-    return (document for document in yaml.safe_load_all(file.read_text(encoding="utf-8")) if document)
+    return (document for document in yaml.load_all(file.read_text(encoding="utf-8"), yaml.CSafeLoader) if document)
 
 
 def _accepted(response: httpx.Response, *also: int) -> None:

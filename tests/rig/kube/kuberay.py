@@ -8,6 +8,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -24,6 +25,7 @@ Course = Callable[["KubeRay", Json], Json]
 RAY = "/apis/ray.io/v1"
 PAUSE_S = 0.3
 CLUSTER_LABEL = "ray.io/cluster"
+MERGE = {"content-type": "application/merge-patch+json"}
 
 
 class KubeRay:
@@ -42,7 +44,6 @@ class KubeRay:
             self.reconcile_service(service)
         for job in self.every(f"{RAY}/rayjobs"):
             self.reconcile_job(job)
-        self.collect()
 
     def reconcile_service(self, service: Json) -> None:
         name, generation = service["metadata"]["name"], service["metadata"]["generation"]
@@ -99,10 +100,46 @@ class KubeRay:
                 ports=[{"name": "serve", "port": self.port}],
                 **ends,
             )
-            subset = {"addresses": [{"ip": self.address}], "ports": [{"name": "serve", "port": self.port}]}
+            head = self.run_head(service)
+            # The API server passes requests on only to the address of a pod that it knows.
+            target = {"kind": "Pod", "name": head, "namespace": namespace}
+            subset = {
+                "addresses": [{"ip": self.address, "targetRef": target}],
+                "ports": [{"name": "serve", "port": self.port}],
+            }
             self.make(f"/api/v1/namespaces/{namespace}/endpoints", name, service, {}, subsets=[subset])
         (application,) = yaml.safe_load(service["spec"]["serveConfigV2"])["applications"]
         self.marks[metadata["name"]] = ServiceLaunch.model_validate(application["args"]).mark
+
+    def run_head(self, service: Json) -> str:
+        """Let the head of the service's cluster run, at the test's address; its name."""
+        name, namespace = f"{self.cluster_of(service)}-head-0", service["metadata"]["namespace"]
+        status = {"phase": "Running", "podIP": self.address, "podIPs": [{"ip": self.address}]}
+        answer = self.client.patch(
+            f"/api/v1/namespaces/{namespace}/pods/{name}/status",
+            content=json.dumps({"status": status}),
+            headers=MERGE,
+        )
+        assert answer.is_success, answer.text
+        return name
+
+    def warn(self, about: Json, reason: str, message: str) -> None:
+        """A warning about an object, as an operator's recorder writes it."""
+        metadata = about["metadata"]
+        involved = {key: about[key] for key in ("apiVersion", "kind")} | {key: metadata[key] for key in ("name", "uid")}
+        now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        self.make(
+            f"/api/v1/namespaces/{metadata['namespace']}/events",
+            f"{metadata['name']}.{reason.lower()}.{metadata['generation']}",
+            about,
+            {},
+            involvedObject={**involved, "namespace": metadata["namespace"]},
+            reason=reason,
+            message=message,
+            type="Warning",
+            firstTimestamp=now,
+            lastTimestamp=now,
+        )
 
     def make(self, path: str, name: str, owner: Json, labels: Json, **parts: Any) -> bool:
         """Make an object unless it is there; whether it was made."""
@@ -116,17 +153,6 @@ class KubeRay:
         assert answer.status_code in (201, 409), answer.text
         return answer.status_code == 201
 
-    def collect(self) -> None:
-        """What the cluster's garbage collector does: whose owner is gone, goes."""
-        alive = {one["metadata"]["uid"] for one in self.every(f"{RAY}/rayservices")}
-        for path in (f"{RAY}/rayclusters", "/api/v1/pods", "/api/v1/services", "/api/v1/endpoints"):
-            for one in self.every(path):
-                owners = [o["uid"] for o in one["metadata"].get("ownerReferences", []) if o["kind"] == "RayService"]
-                if owners and not alive & set(owners):
-                    prefix, _, plural = path.rpartition("/")
-                    where = f"{prefix}/namespaces/{one['metadata']['namespace']}/{plural}/{one['metadata']['name']}"
-                    self.client.delete(where, params={"gracePeriodSeconds": "0"})
-
     def every(self, path: str) -> list[Json]:
         answer = self.client.get(path)
         found: list[Json] = answer.json()["items"] if answer.is_success else []
@@ -135,9 +161,7 @@ class KubeRay:
     def write_status(self, plural: str, about: Json, status: Json) -> None:
         metadata = about["metadata"]
         path = f"{RAY}/namespaces/{metadata['namespace']}/{plural}/{metadata['name']}/status"
-        answer = self.client.patch(
-            path, content=json.dumps({"status": status}), headers={"content-type": "application/merge-patch+json"}
-        )
+        answer = self.client.patch(path, content=json.dumps({"status": status}), headers=MERGE)
         assert answer.status_code in (200, 404, 409), answer.text
 
 

