@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 
 from infra.platforms.errors import PlatformError
@@ -53,6 +54,28 @@ def pids(state: ClusterState) -> dict[str, int]:
 
 def fails(*_: object) -> None:
     raise PlatformError("the cluster is too slow")
+
+
+def test_a_host_that_ray_found_too_slow_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray gives a node 30 s to come up, also on a machine that has much else to do."""
+    ended: list[int] = []
+
+    def gives_up_once(state: ClusterState, *_: object) -> None:
+        if not ended:
+            host = psutil.Process(state.node("single-0.0").identity.pid)
+            host.kill()
+            host.wait()
+            ended.append(host.pid)
+            raise PlatformError(
+                "ended", found="Exception: The current node timed out during startup. This could happen"
+            )
+
+    monkeypatch.setattr(cluster, "_wait_for_nodes", gives_up_once)
+    said: list[str] = []
+    state = cluster.start(spec(), said.append)
+    assert [line for line in said if "started again" in line]
+    assert state.node("single-0.0").identity.pid not in ended
+    assert cluster.status("t").alive
 
 
 def test_only_slices_of_the_same_pool_and_shape_stay() -> None:

@@ -29,6 +29,9 @@ two cores never did."""
 METRICS = ("AUTOSCALER_METRIC_PORT", "DASHBOARD_METRIC_PORT")
 """The head's ports that Ray has no option for; at their usual places they would collide with another Ray's."""
 
+TOO_SLOW = "The current node timed out during startup"
+"""How `ray start` ends where its raylet needs longer than Ray's own 30 s (ray/_private/node.py of 2.60)."""
+
 Say = Callable[[str], None]
 
 
@@ -78,7 +81,7 @@ def start(spec: ClusterSpec, say: Say, session: str | None = None, timeout_s: fl
         if old and HEAD not in old.dead_roles() and old.spec.same_head(spec) and session in (None, old.session):
             kept = _without_unwanted(old, spec, folders, say)
             try:
-                return _start_hosts(replace(kept, spec=spec), folders, ray, say, until)
+                return _start_hosts_patiently(replace(kept, spec=spec), folders, ray, say, until)
             except BaseException:
                 _back_to(kept, folders)
                 raise
@@ -87,7 +90,7 @@ def start(spec: ClusterSpec, say: Say, session: str | None = None, timeout_s: fl
             _end(old, folders)
         state = _start_head(spec, folders, ray, session or new_session(), say, until)
         try:
-            return _start_hosts(state, folders, ray, say, until)
+            return _start_hosts_patiently(state, folders, ray, say, until)
         except BaseException:
             _end(load(folders) or state, folders)
             raise
@@ -151,6 +154,18 @@ def _start_head(spec: ClusterSpec, folders: Folders, ray: Path, session: str, sa
         _end(load(folders) or state, folders)
         raise
     return state
+
+
+def _start_hosts_patiently(state: ClusterState, folders: Folders, ray: Path, say: Say, until: float) -> ClusterState:
+    """Start the hosts, and those once more that Ray found too slow: it gives a node 30 s on the busiest machine."""
+    while True:
+        try:
+            return _start_hosts(state, folders, ray, say, until)
+        except PlatformError as error:
+            if TOO_SLOW not in error.found or time.monotonic() > until:
+                raise
+            say("the machine is busy: a host that Ray gave up is started again")
+            state = replace(load(folders) or state, spec=state.spec)
 
 
 def _start_hosts(state: ClusterState, folders: Folders, ray: Path, say: Say, until: float) -> ClusterState:
