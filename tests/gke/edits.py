@@ -156,8 +156,8 @@ EDITS: tuple[Edit, ...] = (
         (
             "create Network network-second",
             "create Subnetwork network-second",
-            "replace NodePool train-0: networkConfig.additionalNodeNetworkConfigs",
-            "replace NodePool train-1: networkConfig.additionalNodeNetworkConfigs",
+            "replace NodePool train-0",
+            "replace NodePool train-1",
         ),
     ),
     Edit("pools train: usd_per_chip_hour 1.5", set_pool("train", usd_per_chip_hour=1.5), ()),
@@ -200,7 +200,7 @@ EDITS: tuple[Edit, ...] = (
     Edit(
         "cluster: authorized_networks",
         set_cluster(authorized_networks=["203.0.113.0/24"]),
-        ("update Cluster cluster: masterAuthorizedNetworksConfig",),
+        ("update Cluster cluster: masterAuthorizedNetworksConfig.cidrBlocks[0]",),
         together=True,
     ),
     Edit(

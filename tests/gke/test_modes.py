@@ -30,6 +30,8 @@ pytestmark = [
 
 MODES = ("on-demand", "spot", "reservation", "flex-start", "queued")
 WEEK = "604800s"
+MARK = "6574ce"
+"""What tells the stack `dev` from others of its project: a workload policy's name is taken in the whole region."""
 TPU_TAINT = ("google.com/tpu", "present", "NO_SCHEDULE")
 QUEUED_TAINT = ("cloud.google.com/gke-queued", "true", "NO_SCHEDULE")
 
@@ -130,7 +132,9 @@ def demanded(shape: Shape, mode: str) -> dict[str, dict[str, Any]]:
         name = f"{pool_name(shape, mode)}-{number}"
         kept = number == 0 and not lent
         # tpu7x refuses COMPACT and takes a workload policy, whose name it is told beside the topology.
-        placement = ("", name, shape.topology) if shape.generation == "v7x" else ("COMPACT", None, shape.topology)
+        placement = (
+            ("", f"{name}-{MARK}", shape.topology) if shape.generation == "v7x" else ("COMPACT", None, shape.topology)
+        )
         # All hosts or none: fixed at the slice's hosts, or scaled from none to these.
         size = {"limits": None, "nodes": shape.hosts} if kept else {"limits": (0, shape.hosts), "nodes": 0}
         found[name] = {**each, "placement": placement, **size}
@@ -236,7 +240,7 @@ def test_every_mode_comes_up_as_demanded_stays_the_same_and_goes(stack: GkeCheck
     policies = {id.rpartition("/")[2]: thing.outputs for id, thing in stack.things(RESOURCE_POLICY).items()}
     # One policy per slice of several hosts of v7x, in the region, for its topology.
     assert {name: policy["workloadPolicy"] for name, policy in policies.items()} == {
-        name: {"type": "HIGH_THROUGHPUT", "acceleratorTopology": pool["placement"][2]}
+        f"{name}-{MARK}": {"type": "HIGH_THROUGHPUT", "acceleratorTopology": pool["placement"][2]}
         for name, pool in expected.items()
         if name.startswith("v7x") and pool["placement"] is not None
     }
