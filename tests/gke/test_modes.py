@@ -211,8 +211,9 @@ def stack(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[GkeCheckou
         reservation(shape): {"name": reservation(shape), "zone": shape.zone, "machine_type": shape.machine_type}
         for shape in SHAPES[region]
     }
-    # As many as the slices that are kept: one of a single host, one of several, of one machine type.
-    hosts = sum(shape.hosts for shape in SHAPES[region])
+    # As many as the slices that are kept, one of a single host and one of several of one machine type; and one more: a
+    # pool that is empty is refused too where no machine is left, and the pools come in no order.
+    hosts = sum(shape.hosts for shape in SHAPES[region]) + 1
     with control_plane(tmp_path / "plane") as plane, running_deployments(plane, tmp_path / "deployments"):
         yield GkeCheckout(
             tmp_path,
