@@ -46,7 +46,7 @@ def warnings_of(stack: StackSpec, pools: Sequence[PoolPlan], today: date) -> tup
 def _not_counted(platform: GkePlatform) -> Iterator[Warn]:
     rest = "GKE's fee for the cluster, nodes without chips, disks, buckets, traffic, logs"
     yield Warn(key="tpu-ray:platform", reason=f"dollars are those of the TPU chips alone; not counted: {rest}")
-    if platform.cluster.kubeconfig and not platform.cluster.existing:
+    if not platform.cluster.gets_pools:
         reason = "no node pool is made in this cluster: slices and dollars are what the stack asks of pools it has"
         yield Warn(key="tpu-ray:platform.cluster.kubeconfig", reason=reason)
 

@@ -76,7 +76,7 @@ ABSENT = ""
 
 def _placed(value: Callable[[GkePlatform], Value]) -> Callable[[GkePlatform], Value]:
     """The value where it says which cluster is meant, which a kubeconfig alone says itself."""
-    return lambda gke: ABSENT if gke.cluster.kubeconfig and not gke.cluster.existing else value(gke)
+    return lambda gke: ABSENT if not gke.cluster.gets_pools else value(gke)
 
 
 def _made(value: Callable[[GkePlatform], Value]) -> Callable[[GkePlatform], Value]:
@@ -247,7 +247,7 @@ def _cluster_keys(before: StackSpec, after: StackSpec) -> tuple[KeyChange, ...]:
 def makes_hosts(stack: StackSpec) -> bool:
     """Whether the stack makes TPU hosts: not on one machine, and not in a cluster whose pools are there already."""
     gke = _gke(stack)
-    return gke is not None and not (gke.cluster.kubeconfig and not gke.cluster.existing)
+    return gke is not None and gke.cluster.gets_pools
 
 
 def _makes_cluster(stack: StackSpec) -> bool:
@@ -257,7 +257,7 @@ def _makes_cluster(stack: StackSpec) -> bool:
 
 def _is_made(gke: GkePlatform) -> bool:
     """Whether the stack makes the cluster and its network."""
-    return not (gke.cluster.existing or gke.cluster.kubeconfig)
+    return gke.cluster.is_made
 
 
 def _gke(stack: StackSpec) -> GkePlatform | None:

@@ -64,6 +64,16 @@ class ClusterSpec(_Frozen):
     )
     cpu_nodes: CpuNodes = Field(default=CpuNodes(), description="The pool of nodes without chips.")
 
+    @property
+    def is_made(self) -> bool:
+        """Whether the stack makes the cluster, and with it the pool of nodes without chips."""
+        return not (self.existing or self.kubeconfig)
+
+    @property
+    def gets_pools(self) -> bool:
+        """Whether the stack makes node pools in it: not where only the credentials are given."""
+        return self.is_made or self.existing is not None
+
 
 class NetworkSpec(_Frozen):
     """Address ranges of the cluster's own network. They cannot be changed later without a new cluster."""

@@ -3,15 +3,9 @@
 from typing import Any
 
 from infra.stack import Problem, StackError, parse_stack
+from tests.render.stacks import GKE as RENDERED
 
-GKE: dict[str, object] = {
-    "kind": "gke",
-    "project": "my-project",
-    "region": "us-east5",
-    "zone": "us-east5-b",
-    "image": "us-docker.pkg.dev/my-project/ray/tpu-ray:0.1.0",
-    "storage": "gs://my-bucket/runs",
-}
+GKE = {key: value for key, value in RENDERED.items() if key != "namespace"}
 
 Config = dict[str, Any]
 

@@ -49,7 +49,7 @@ def head_group(platform: GkePlatform) -> Manifest:
     containers = {"containers": [container]}
     return {
         "rayStartParams": {"dashboard-host": "0.0.0.0", "num-cpus": "0"},
-        "template": {"spec": {**_identity({POOL_LABEL: CPU_POOL} if _makes_cluster(platform) else {}), **containers}},
+        "template": {"spec": {**_identity({POOL_LABEL: CPU_POOL} if platform.cluster.is_made else {}), **containers}},
     }
 
 
@@ -76,7 +76,7 @@ def worker_group(platform: GkePlatform, pool: PoolSpec, slices: int) -> Manifest
         ),
     }
     # Two pools may have slices of one shape, at two prices: the label tells them apart where the pools are ours.
-    mine = {POOL_LABEL: pool.name} if _makes_pools(platform) else {}
+    mine = {POOL_LABEL: pool.name} if platform.cluster.gets_pools else {}
     return {
         "groupName": pool.name,
         "replicas": slices,
@@ -91,16 +91,6 @@ def worker_group(platform: GkePlatform, pool: PoolSpec, slices: int) -> Manifest
             "spec": {**_identity({**mine, **slice_selector(shape)}), "containers": [container]},
         },
     }
-
-
-def _makes_cluster(platform: GkePlatform) -> bool:
-    """Whether the stack makes the cluster, and with it the pool of nodes without chips."""
-    return not (platform.cluster.existing or platform.cluster.kubeconfig)
-
-
-def _makes_pools(platform: GkePlatform) -> bool:
-    """Whether the stack makes the node pools of its slices."""
-    return _makes_cluster(platform) or platform.cluster.existing is not None
 
 
 def _identity(selector: dict[str, str]) -> Manifest:

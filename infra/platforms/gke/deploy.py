@@ -79,7 +79,7 @@ def _log_in(stack_name: str, stack: StackSpec, opts: pulumi.ResourceOptions) -> 
     platform = stack.platform
     assert isinstance(platform, GkePlatform)
     wanted = platform.cluster
-    if wanted.kubeconfig and not wanted.existing:
+    if wanted.kubeconfig and not wanted.gets_pools:
         return Login(pulumi.Output.secret(read_kubeconfig(wanted.kubeconfig, wanted.context)), None, [])
     account = NodeAccount(
         "nodes", {"project": platform.project, "account_id": google_name(stack_name, ACCOUNT_NAME)}, opts
