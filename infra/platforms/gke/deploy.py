@@ -10,12 +10,14 @@ from infra.components.apis import Apis
 from infra.components.arguments import ArgumentsError
 from infra.components.cpu_pool import CpuPool
 from infra.components.network import NetworkArgs, SecondNetwork
+from infra.components.queue import QueueArgs
 from infra.components.registry import RegistryArgs
 from infra.components.slice_pool import Capacity, SlicePoolArgs
 from infra.components.workspace import Workspace, WorkspaceArgs, pod_identity
 from infra.plan.node_pools import cpu_machine
 from infra.platforms.gke.google import google_name, google_provider, kubernetes_provider
 from infra.platforms.gke.login import KEY, read_kubeconfig, stop
+from infra.platforms.gke.workloads import deploy_workloads
 from infra.stack import GkePlatform, PoolSpec, StackSpec
 
 CLUSTER_NAME, ACCOUNT_NAME = 40, 30
@@ -23,7 +25,9 @@ CLUSTER_NAME, ACCOUNT_NAME = 40, 30
 
 
 def deploy(stack_name: str, stack: StackSpec) -> None:
-    """Declare everything and export `cluster`, `pools`, `storage` and, where one is made, `registry`."""
+    """Declare everything and export `cluster`, `pools`, `storage`, `endpoints`, `jobs` and, where one is made,
+    `registry`.
+    """
     assert isinstance(stack.platform, GkePlatform)
     platform = stack.platform
     google = google_provider(platform)
@@ -45,19 +49,22 @@ def deploy(stack_name: str, stack: StackSpec) -> None:
     workspace: WorkspaceArgs = {"namespace": platform.namespace}
     if token := pulumi.Config().get_secret("hubToken"):
         workspace["hub_token"] = token
-    Workspace("workspace", workspace, in_kubernetes)
+    before_pods: list[pulumi.Resource] = [Workspace("workspace", workspace, in_kubernetes), *login.pools]
     if queued := [pool for pool in stack.pools if pool.capacity == "queued"]:
-        Queue("queue", {"namespace": platform.namespace, "chart": platform.kueue_chart, "pools": queued}, in_kubernetes)
+        queue: QueueArgs = {"namespace": platform.namespace, "chart": platform.kueue_chart, "pools": queued}
+        before_pods.append(Queue("queue", queue, in_kubernetes))
+    # A user's own kubeconfig is read again by each wait: what it holds has no place in a state.
+    deploy_workloads(stack, platform.cluster.kubeconfig or login.kubeconfig, after(in_kubernetes, *before_pods))
     # The project's identity pool comes with its first cluster; before that, IAM does not know the pods' account.
     with_identities = after(on_google, login.cluster) if login.cluster else on_google
     pulumi.export("storage", _storage(platform, google, with_identities).url)
     if platform.registry:
-        place: RegistryArgs = {
+        where: RegistryArgs = {
             "project": platform.project,
             "region": platform.region,
             "repository": platform.registry,
         }
-        pulumi.export("registry", Registry("registry", place, on_google).url)
+        pulumi.export("registry", Registry("registry", where, on_google).url)
 
 
 @dataclass(frozen=True)
@@ -67,6 +74,7 @@ class Login:
     kubeconfig: pulumi.Input[str]
     cluster: pulumi.Resource | None
     schedulable: list[pulumi.Resource]
+    pools: list[pulumi.Resource]
 
 
 def after(opts: pulumi.ResourceOptions, *resources: pulumi.Resource) -> pulumi.ResourceOptions:
@@ -80,7 +88,7 @@ def _log_in(stack_name: str, stack: StackSpec, opts: pulumi.ResourceOptions) -> 
     assert isinstance(platform, GkePlatform)
     wanted = platform.cluster
     if wanted.kubeconfig and not wanted.gets_pools:
-        return Login(pulumi.Output.secret(read_kubeconfig(wanted.kubeconfig, wanted.context)), None, [])
+        return Login(pulumi.Output.secret(read_kubeconfig(wanted.kubeconfig, wanted.context)), None, [], [])
     account = NodeAccount(
         "nodes", {"project": platform.project, "account_id": google_name(stack_name, ACCOUNT_NAME)}, opts
     )
@@ -115,7 +123,7 @@ def _log_in(stack_name: str, stack: StackSpec, opts: pulumi.ResourceOptions) -> 
     }
     pulumi.export("cluster", cluster.name)
     pulumi.export("pools", {name: pool.node_pools for name, pool in pools.items()})
-    return Login(cluster.kubeconfig, cluster, schedulable)
+    return Login(cluster.kubeconfig, cluster, schedulable, list(pools.values()))
 
 
 def _gone_with_interface(
