@@ -16,6 +16,7 @@ from infra.plan.price import Mode, Price
 from infra.plan.price_table import COMMITMENTS, PRICES
 from infra.plan.prices import LIST_DAYS, SPOT_DAYS
 from infra.plan.report import plan
+from infra.platforms.service_changes import service_changes
 from infra.stack import StackSpec, load_stack
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -100,7 +101,8 @@ Under a commitment:
 def page() -> str:
     """The whole page."""
     stack = load_stack(ROOT / "stacks" / "Pulumi.dev.yaml")
-    compared = comparison_page(against("dev", "main", stack, _edited(stack), DAY))
+    edited = _edited(stack)
+    compared = comparison_page(against("dev", "main", stack, edited, DAY, services=service_changes(stack, edited)))
     spot, flex = PRICES["v6e", "us-east5", "spot"], PRICES["v6e", "us-east5", "flex-start"]
     return TEXT.format(
         shown=shown(plan("dev", stack, DAY)),

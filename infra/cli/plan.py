@@ -41,6 +41,7 @@ def plan_command(
     from infra.plan.against import against as compared_with
     from infra.plan.markdown import comparison_page, plan_page
     from infra.plan.report import plan
+    from infra.platforms.service_changes import service_changes
 
     if as_json and markdown:
         raise typer.BadParameter("--json and --markdown: one of them")
@@ -55,7 +56,7 @@ def plan_command(
             typer.echo(plan_page(planned) if markdown else shown(planned, _terminal_width()), nl=False)
         return
     before, refused = _at(project, stack, against, as_json)
-    compared = compared_with(stack, against, before, spec, today, refused)
+    compared = compared_with(stack, against, before, spec, today, refused, service_changes(before, spec))
     if as_json:
         typer.echo(json.dumps({"ok": True, "stack": stack, **compared.model_dump(mode="json")}, indent=2))
     else:

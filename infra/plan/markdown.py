@@ -6,6 +6,7 @@ from infra.plan.against import Comparison
 from infra.plan.changes import ClusterChange, ClusterFate, Fate, KeyChange, NodePoolFate, PoolChange
 from infra.plan.pools import PoolPlan
 from infra.plan.report import Plan
+from infra.plan.service_fates import ANSWERS, MEANS, ServiceChange
 from infra.plan.words import HOURS, UNKNOWN, price_days, span, totals, usd, usd_span
 
 COMMENT = 65536
@@ -67,7 +68,7 @@ def comparison_page(compared: Comparison, limit: int = COMMENT) -> str:
         head += ["", "| pool | | chips | dollars an hour |", "|---|---|---|---|"]
     rows = [_change(change, before, after) for change in told]
     tail = ["", f"{_pools(same)} {'is' if same == 1 else 'are'} unchanged."] if same else []
-    return _page(head, rows, "changed pools", tail, after, limit)
+    return _page(head, rows, "changed pools", [*tail, *_services(compared.services)], after, limit)
 
 
 def _cluster(change: ClusterChange) -> list[str]:
@@ -117,6 +118,17 @@ def _before_and_after(before: Plan | None, after: Plan) -> list[str]:
         for word, was, now in zip(words, olds, totals(after, hours), strict=True):
             lines.append(f"| dollars {unit}, {word} | {was} | {_new(was, now)} |")
     return lines
+
+
+def _services(changes: Sequence[ServiceChange]) -> list[str]:
+    told = [change for change in changes if change.fate != "same"]
+    if not told:
+        return []
+    rows = [
+        f"| {change.service} | {change.fate}: {MEANS[change.fate]} | {ANSWERS[change.answers]} | {change.peak_chips} |"
+        for change in told
+    ]
+    return ["", "| service | | meanwhile | chips at the peak |", "|---|---|---|---|", *rows]
 
 
 def _new(before: str, after: str) -> str:

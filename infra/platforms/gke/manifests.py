@@ -1,9 +1,12 @@
 """One RayService for each service and one RayJob for each job's run. Pure."""
 
+import hashlib
+import json
+
 import yaml
 
 from infra.plan.chips import upgrade_strategy
-from infra.plan.identity import QUEUE
+from infra.plan.identity import CLUSTER, QUEUE
 from infra.plan.launches import job_launch, service_launch
 from infra.plan.workloads import job_entrypoint, serve_application
 from infra.platforms.gke.cluster import Manifest, ray_cluster
@@ -24,10 +27,12 @@ def manifests(platform: GkePlatform, stack: StackSpec) -> dict[str, Manifest]:
 def ray_service(platform: GkePlatform, stack: StackSpec, service: ServiceSpec) -> Manifest:
     """The RayService of one service."""
     applications = [serve_application(service_launch(stack, service, platform.storage))]
+    one_slice = json.dumps(ray_cluster(platform, stack.pool(service.pool), 1), sort_keys=True)
+    mark = {CLUSTER: hashlib.sha256(one_slice.encode()).hexdigest()[:12]}
     return {
         "apiVersion": "ray.io/v1",
         "kind": "RayService",
-        "metadata": _metadata(platform, service.name),
+        "metadata": {**_metadata(platform, service.name), "annotations": mark},
         "spec": {
             "serveConfigV2": yaml.safe_dump({"applications": applications}, sort_keys=False),
             "upgradeStrategy": {"type": upgrade_strategy(stack, service)},

@@ -28,7 +28,7 @@ def deploy_workloads(stack: StackSpec, login: pulumi.Input[str], opts: pulumi.Re
     for service in stack.services:
         manifest = ray_service(platform, stack, service)
         beside = upgrade_strategy(stack, service) != "None"
-        made = RayService(service.name, {"manifest": manifest, "beside": beside}, opts)
+        made = RayService(service.name, {"manifest": manifest, "beside": beside, "slices": service.replicas}, opts)
         ready = Ready(
             service.name,
             login=login,
