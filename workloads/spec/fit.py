@@ -33,15 +33,20 @@ it says so where it refuses a program, see https://openxla.org/xla/errors/error_
 
 @dataclass(frozen=True)
 class Fit:
-    """What lies in the HBM of one chip, in bytes: `parts` by their name, the margin last, of the `hbm` there is."""
+    """What lies in the HBM of one chip, in bytes: `parts` by their name, and a `margin` that is left free, of `hbm`."""
 
     parts: dict[str, int]
+    margin: int
     hbm: int
 
     @property
-    def needed(self) -> int:
-        """All parts together."""
+    def used(self) -> int:
+        """All parts together, without the margin."""
         return sum(self.parts.values())
+
+    @property
+    def needed(self) -> int:
+        return self.used + self.margin
 
     @property
     def holds(self) -> bool:
@@ -49,8 +54,8 @@ class Fit:
 
     @property
     def percent(self) -> int:
-        """Needed of the HBM, rounded up: above 100 exactly where it does not fit."""
-        return -(-100 * self.needed // self.hbm)
+        """Used of the HBM, rounded up: at most 95 where it fits, with the margin of a twentieth."""
+        return -(-100 * self.used // self.hbm)
 
 
 def serving_fit(config: LlamaConfig, slots: int, context: int, found: Slice) -> Fit:
@@ -65,7 +70,7 @@ def serving_fit(config: LlamaConfig, slots: int, context: int, found: Slice) -> 
     cached = 2 * served.layers * rows * cache_length(context) * (served.kv_heads // tensor) * served.head_dim
     parts = {
         "weights": SERVED_BYTES * weights_per_device(served, tensor),
-        "KV cache": SERVED_BYTES * cached,
+        "kv_cache": SERVED_BYTES * cached,
         "logits": LOGIT_BYTES * rows * config.vocab,
     }
     return _on_chip(parts, found)
@@ -132,5 +137,4 @@ def smallest(fit_on: Callable[[Slice], bool]) -> Iterator[Slice]:
 def _on_chip(of_device: dict[str, int], found: Slice) -> Fit:
     """Bytes of one device as those of its chip, with the margin."""
     devices, hbm = found.devices // found.chips, found.hbm_gib_per_chip * GIB
-    parts = {name: size * devices for name, size in of_device.items()}
-    return Fit({**parts, "margin": -(-hbm // MARGIN)}, hbm)
+    return Fit({name: size * devices for name, size in of_device.items()}, -(-hbm // MARGIN), hbm)
