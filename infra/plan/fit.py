@@ -12,8 +12,8 @@ UNCHECKED = "unchecked"
 
 class HbmPlan(BaseModel):
     """HBM of one chip. `gib_per_chip` is what weights, cache and state take of `hbm_gib_per_chip`, to a hundredth, and
-    `percent` how much of it that is, both rounded up; with the `margin` more than the chip has is refused. `bytes_per_chip`
-    are the parts. `unchecked` says why nothing of this is known, and then they are None and empty.
+    `percent` how much of it that is, both rounded up. `bytes_per_chip` are the parts; with `margin_bytes` they are at
+    most what the chip has. `unchecked` says why nothing of this is known, and then it is all None and empty.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

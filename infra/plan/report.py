@@ -90,7 +90,7 @@ class Plan(_Frozen):
 
 
 def plan(name: str, stack: StackSpec, today: date, size_of: SizeOf = size_here) -> Plan:
-    """The plan of the stack of that name. `today` decides which prices are called old, `size_of` knows models' sizes."""
+    """The plan of the stack of that name. `today` decides which prices are called old, `size_of` knows the models."""
     pools = tuple(pool_plan(stack, pool) for pool in stack.pools)
     peaks = [at_upgrade(stack, pool) * pool.slice.chips for pool in stack.pools]
     at_peak = [pool.cost(chips) for pool, chips in zip(pools, peaks, strict=True)]
