@@ -41,13 +41,15 @@ def size_here(model: str) -> LlamaConfig | str:
         return "there is no such job"
     if "://" in model:
         return "it lies in a bucket"
-    path = Path(model).expanduser()
     try:
+        path = Path(model).expanduser()
         if path.is_dir():
             return _in_folder(path)
         return _IN_A_GGUF if path.is_file() and path.suffix == ".gguf" else "it is not on this machine"
     except OSError as why:
-        return f"{path} cannot be read: {why.strerror}"
+        return f"{model} cannot be read: {why.strerror}"
+    except RuntimeError:
+        return "there is no such user, so it is not on this machine"
 
 
 def _in_package(name: str) -> LlamaConfig | str:

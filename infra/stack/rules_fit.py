@@ -79,11 +79,13 @@ def _service(
     holding = [_words(shape) for shape in smallest(lambda shape: fit(shape).holds)]
     data, tensor = mesh_shape(on.devices, size.heads)
     reason = _reason(f"max_slots {slots} and context {context}", fit(), on, data, tensor)
-    asked: tuple[tuple[str, int, int, Callable[[int], bool]], ...] = (
+    asked: list[tuple[str, int, int, Callable[[int], bool]]] = [
         ("context", context, LEAST_CONTEXT, lambda less: fit(context=less).holds),
         ("max_slots", slots, 1, lambda less: fit(slots=less).holds),
-    )
-    for name, value, least, holds in asked:
+    ]
+    # The context of a job's model need not be written, and then reads as if it were.
+    inherited = spec.model.startswith("job:") and context == size.context
+    for name, value, least, holds in reversed(asked) if inherited else asked:
         most = _most(least, value, holds) if entry.wrote(f"engine.{name}") else None
         if most is not None:
             yield Problem(

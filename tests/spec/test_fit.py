@@ -180,9 +180,8 @@ def test_the_smallest_slices_hold_it_and_none_that_is_smaller_does(
 
     named = {shape.generation: shape for shape in smallest(holds)}
     for shape in SHAPES:
-        if shape.ray_accepts:
-            if shape.generation not in named or shape.chips < named[shape.generation].chips:
-                assert not holds(shape)
+        if shape.ray_accepts and (shape.generation not in named or shape.chips < named[shape.generation].chips):
+            assert not holds(shape)
     for shape in named.values():
         assert holds(shape)
         assert shape.ray_accepts
