@@ -55,14 +55,14 @@ large as Llama 3 8B with `max_slots: 256` on one v6e chip they say:
 
 The sums are whole bytes, those of one chip (of v7x, two devices). Counted are:
 
-- **of a service**: the weights and the KV cache of `max_slots` x `context` tokens, which is allocated at the start, both
-  in bfloat16, and the logits of one step. They are divided over as many devices as also divide the heads, with KV heads
+- **of a service**: the weights and the KV cache of `max_slots` x `context` tokens, allocated at the start, both in
+  bfloat16, and the logits of one step. They are divided over as many devices as also divide the heads, with KV heads
   repeated where there are fewer; the other devices hold whole copies of the weights and share the slots.
 - **of a job**: the weights, a gradient and AdamW's two moments of each in float32, and of the activations only what the
   backward pass must find. `mesh.tensor` divides them; every shard of `mesh.data` has all weights and moments.
 
-One part in {margin} of the HBM is left free as a margin, for what the runtime keeps and for programs' temporaries. What is
-let through may still be too large for the compiler, where a program has many temporaries.
+One part in {margin} of the HBM is left free as a margin, for what the runtime keeps and for programs' temporaries. What
+is let through may still be too large for the compiler, where a program has many temporaries.
 
 Sizes are those of the job (`job:<name>`), or of a `config.json` in the folder or the installed package on the machine
 that plans. A `.gguf` file, a bucket, and what is only in the image are unchecked, with a warning. Emulated slices of a

@@ -1,8 +1,8 @@
 """How much HBM a model takes on a slice, in whole bytes: a sum of what must be there, before a chip is paid for. Pure.
 
 The bundled engine and recipe allocate by the same rules (`workloads.spec.layout`), so weights, KV cache and optimiser
-state are exact, up to the compiler's padding. Of what a program needs beside them only a lower bound is counted; the rest
-is left to a stated margin. What fits here may still be refused by the compiler.
+state are exact, up to the compiler's padding. Of what a program needs beside them only a lower bound is counted; the
+rest is left to a stated margin. What fits here may still be refused by the compiler.
 """
 
 from collections.abc import Callable, Iterator
