@@ -4,7 +4,7 @@ Run: `python docs/generate/upgrades.py [--check]`.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import yaml
@@ -71,8 +71,8 @@ def page() -> str:
     return head + "\n".join(f"| `{edit.keys}` | {_told(edit)} | {_done(edit)} |" for edit in EDITS) + "\n"
 
 
-def _listed(entries: list[dict[str, object]]) -> str:
-    lines = (yaml.safe_dump(one, default_flow_style=True, sort_keys=False, width=1000) for one in entries)
+def _listed(entries: Sequence[Mapping[str, object]]) -> str:
+    lines = (yaml.safe_dump(dict(one), default_flow_style=True, sort_keys=False, width=1000) for one in entries)
     return "".join(f"- {line}" for line in lines)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from infra.plan.against import Comparison
 from infra.plan.changes import ClusterChange, ClusterFate, Fate, KeyChange, NodePoolFate, PoolChange
+from infra.plan.fit import HbmPlan
 from infra.plan.pools import PoolPlan
 from infra.plan.report import Plan
 from infra.plan.service_fates import ANSWERS, MEANS, ServiceChange
@@ -181,9 +182,15 @@ def _dollars(pool: PoolPlan) -> str:
 
 
 def _runs(plan: Plan) -> list[str]:
-    services = [f"- service {s.name}: {s.chips} chips of pool {s.pool}; {s.upgrade.means}" for s in plan.services]
-    jobs = [f"- job {j.name}, run {j.run}: {j.chips} chips of pool {j.pool}" for j in plan.jobs]
+    services = [
+        f"- service {s.name}: {s.chips} chips of pool {s.pool}; {s.upgrade.means}{_hbm(s.hbm)}" for s in plan.services
+    ]
+    jobs = [f"- job {j.name}, run {j.run}: {j.chips} chips of pool {j.pool}{_hbm(j.hbm)}" for j in plan.jobs]
     return ["", *services, *jobs] if services or jobs else []
+
+
+def _hbm(chip: HbmPlan | None) -> str:
+    return "" if chip is None else f"; HBM of a chip: {chip}"
 
 
 def _page(head: Sequence[str], rows: Sequence[str], what: str, tail: Sequence[str], plan: Plan, limit: int) -> str:

