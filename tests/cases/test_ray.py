@@ -1,0 +1,55 @@
+"""Ray clusters that waited for what is not there, or kept what nobody uses any more."""
+
+import json
+from typing import Any
+
+import pytest
+
+from infra.platforms.gke.manifests import manifests
+from infra.stack import GkePlatform, parse_stack
+from tests.cases.stacks import Config, config, mistakes, pool, service
+from workloads.spec import JobSpec
+
+
+def made(stack: Config) -> dict[str, dict[str, Any]]:
+    """The manifests of a stack, by file."""
+    parsed = parse_stack(stack)
+    assert isinstance(parsed.platform, GkePlatform)
+    return {name: dict(manifest) for name, manifest in manifests(parsed.platform, parsed).items()}
+
+
+def job(**keys: object) -> dict[str, object]:
+    return {"name": "train", "pool": "a", **keys}
+
+
+@pytest.mark.parametrize("topology", ["2x2", "4x4"])
+def test_no_pod_carries_a_place_in_a_slice_of_its_own(topology: str) -> None:
+    """ray#62893: a value from the pod outlives the slice that it was true for, and JAX waits for it for ever."""
+    found = made(config(pool(topology=topology, slices=2), services=(service(),), jobs=(job(),)))
+    text = json.dumps(found)
+    assert found
+    for word in ("MEGASCALE_", "TPU_WORKER_", "TPU_NAME"):
+        assert word not in text
+
+
+def test_a_finished_run_gives_its_slice_back_and_its_pool_may_shrink_to_nothing() -> None:
+    """kuberay#1023, kuberay#1101, kuberay#3627: neither the default nor a time to live alone ends the cluster."""
+    spec = made(config(pool(slices={"min": 0, "max": 1}), jobs=(job(),)))["rayjob-train.yaml"]["spec"]
+    assert spec["shutdownAfterJobFinishes"] is True
+    assert spec["ttlSecondsAfterFinished"] == 300
+
+
+def test_the_head_of_a_run_asks_for_no_chips_and_for_the_nodes_without() -> None:
+    """kuberay#1023."""
+    spec = made(config(pool(), jobs=(job(),)))["rayjob-train.yaml"]["spec"]
+    head = spec["rayClusterSpec"]["headGroupSpec"]
+    assert "google.com/tpu" not in json.dumps(head)
+    assert head["template"]["spec"]["nodeSelector"] == {"tpu-ray/pool": "cpu"}
+
+
+@pytest.mark.parametrize("key", ["shutdownAfterJobFinishes", "ttlSecondsAfterFinished", "suspend"])
+def test_what_would_keep_a_finished_runs_slice_cannot_be_said(key: str) -> None:
+    """kuberay#3627, kuberay#1200: a time to live without the shutdown, or suspension without it, is no stack file."""
+    assert key not in JobSpec.model_fields
+    found = mistakes(config(pool(), jobs=(job(**{key: False}),)))
+    assert list(found) == [f"jobs[0].{key}"]
