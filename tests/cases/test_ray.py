@@ -53,3 +53,46 @@ def test_what_would_keep_a_finished_runs_slice_cannot_be_said(key: str) -> None:
     assert key not in JobSpec.model_fields
     found = mistakes(config(pool(), jobs=(job(**{key: False}),)))
     assert list(found) == [f"jobs[0].{key}"]
+
+
+@pytest.mark.parametrize(("topology", "right"), [("2x2", True), ("4x4", False)])
+def test_an_operator_that_cannot_count_hosts_is_refused_where_there_are_several(topology: str, right: bool) -> None:
+    """kuberay#3274: the pods run, the cluster is never ready, the run never begins, and the chips are paid."""
+    found = mistakes(config(pool(topology=topology), jobs=(job(),), ray={"operator_version": "1.3.2"}))
+    assert list(found) == ([] if right else ["platform.ray.operator_version"])
+    assert right or "1.4.0" in found["platform.ray.operator_version"].reason
+
+
+def test_an_operator_that_would_drop_a_field_is_refused() -> None:
+    """kuberay#2084: an API server with an older CRD takes the manifest and forgets what it does not know."""
+    stack = config(pool(topology="2x2"), services=(service(),), ray={"operator_version": "1.2.2"})
+    assert list(mistakes(stack)) == ["platform.ray.operator_version"]
+
+
+@pytest.mark.parametrize(
+    ("platform", "tokens"),
+    [
+        ({}, True),
+        ({"ray": {"operator_version": "1.5.1"}}, True),
+        ({"ray": {"operator_version": "1.5.0"}}, False),
+        ({"ray_version": "2.46.0"}, False),
+        ({"ray": {"token_authentication": False}}, False),
+    ],
+    ids=str,
+)
+def test_ray_wants_a_token_wherever_kuberay_can_give_one(platform: dict[str, Any], tokens: bool) -> None:
+    """kuberay#2084, for `authOptions`: where KubeRay does not know them, its own calls to the head carry no token."""
+    for manifest in made(config(pool(slices=2), services=(service(),), jobs=(job(),), **platform)).values():
+        spec = manifest["spec"]
+        cluster = spec.get("rayClusterConfig") or spec["rayClusterSpec"]
+        assert cluster.get("authOptions") == ({"mode": "token"} if tokens else None)
+        assert "RAY_AUTH" not in json.dumps(manifest)
+
+
+def test_the_submitter_of_a_run_asks_for_no_chips_and_for_the_nodes_without() -> None:
+    """kuberay#1023."""
+    pod = made(config(pool(), jobs=(job(),)))["rayjob-train.yaml"]["spec"]["submitterPodTemplate"]
+    assert "google.com/tpu" not in json.dumps(pod)
+    assert pod["spec"]["nodeSelector"] == {"tpu-ray/pool": "cpu"}
+    # KubeRay fills in the command only where there is none.
+    assert set(pod["spec"]["containers"][0]) == {"name", "image", "resources"}

@@ -105,7 +105,8 @@ def test_a_queued_run_stands_in_the_queue_as_in_the_published_sample() -> None:
     """GoogleCloudPlatform/kubernetes-engine-samples, tpu/dws: the label on the RayJob, and the objects behind it."""
     run = made(next(like for like in SAMPLES if like.where.endswith("dws.yaml")), capacity="queued")
     assert "kueue.x-k8s.io/queue-name" in run["metadata"]["labels"]
-    pools = [{"name": "p", "generation": "v6e", "topology": "4x4", "capacity": "queued", "slices": {"min": 0, "max": 1}}]
+    slices = {"min": 0, "max": 1}
+    pools = [{"name": "p", "generation": "v6e", "topology": "4x4", "capacity": "queued", "slices": slices}]
     jobs = [{"name": "w", "pool": "p"}]
     stack = {"tpu-ray:platform": GKE, "tpu-ray:pools": pools, "tpu-ray:jobs": jobs}
     objects = [one.inputs for one in declared(stack) if ":kueue." in one.type]

@@ -6,6 +6,7 @@ from infra.plan.chips import upgrade_strategy
 from infra.plan.identity import QUEUE
 from infra.plan.launches import job_launch, service_launch
 from infra.plan.workloads import job_entrypoint, serve_application
+from infra.platforms.gke import guarded
 from infra.platforms.gke.cluster import Manifest, ray_cluster
 from infra.stack import GkePlatform, StackSpec
 from workloads.spec import JobSpec, ServiceSpec
@@ -31,7 +32,9 @@ def ray_service(platform: GkePlatform, stack: StackSpec, service: ServiceSpec) -
         "spec": {
             "serveConfigV2": yaml.safe_dump({"applications": applications}, sort_keys=False),
             "upgradeStrategy": {"type": upgrade_strategy(stack, service)},
-            "rayClusterConfig": ray_cluster(platform, stack.pool(service.pool), service.replicas),
+            "rayClusterConfig": guarded.of_service(
+                platform, ray_cluster(platform, stack.pool(service.pool), service.replicas), service.name
+            ),
         },
     }
 
@@ -52,7 +55,8 @@ def ray_job(platform: GkePlatform, stack: StackSpec, job: JobSpec) -> Manifest:
             # Without these two a finished run keeps its slice, and its bill, for ever.
             "shutdownAfterJobFinishes": True,
             "ttlSecondsAfterFinished": FINISHED_TTL_S,
-            "rayClusterSpec": ray_cluster(platform, stack.pool(job.pool), 1),
+            "submitterPodTemplate": guarded.submitter(platform, job.name),
+            "rayClusterSpec": guarded.of_job(platform, ray_cluster(platform, stack.pool(job.pool), 1), job.name),
         },
     }
 
