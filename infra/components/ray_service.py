@@ -28,7 +28,7 @@ class RayService(pulumi.ComponentResource):
         super().__init__("tpu-ray:index:RayService", name, {}, opts)
         made = custom_resource(
             name,
-            args["manifest"],
+            _cleaned_up(args["manifest"]),
             pulumi.ResourceOptions(
                 parent=self,
                 # The name is fixed, and a second one of it would be deleted by the end of a replacement:
@@ -56,3 +56,17 @@ def custom_resource(
         spec=manifest["spec"],
         opts=opts,
     )
+
+
+def _cleaned_up(manifest: Mapping[str, object]) -> Mapping[str, object]:
+    """With a Redis, KubeRay cleans up there when a Ray cluster is deleted, by a pod that needs the cluster's secret.
+
+    Deleted from the foreground, as Pulumi does, the secret and that pod would go before the cluster.
+    """
+    spec, metadata = manifest["spec"], manifest["metadata"]
+    assert isinstance(spec, Mapping)
+    assert isinstance(metadata, Mapping)
+    if "gcsFaultToleranceOptions" not in spec["rayClusterConfig"]:
+        return manifest
+    annotations = {**metadata.get("annotations", {}), "pulumi.com/deletionPropagationPolicy": "background"}
+    return {**manifest, "metadata": {**metadata, "annotations": annotations}}

@@ -7,6 +7,7 @@ import pytest
 
 from infra.platforms.gke.manifests import manifests
 from infra.stack import GkePlatform, parse_stack
+from tests.cases.declared import declared
 from tests.cases.stacks import Config, config, mistakes, pool, service
 from workloads.spec import JobSpec
 
@@ -96,3 +97,48 @@ def test_the_submitter_of_a_run_asks_for_no_chips_and_for_the_nodes_without() ->
     assert pod["spec"]["nodeSelector"] == {"tpu-ray/pool": "cpu"}
     # KubeRay fills in the command only where there is none.
     assert set(pod["spec"]["containers"][0]) == {"name", "image", "resources"}
+
+
+REDIS = {"redis_address": "redis://redis:6379", "password_secret": "ray-redis"}
+
+
+def test_a_service_goes_before_everything_that_the_clean_up_in_redis_needs() -> None:
+    """kuberay#3388, kuberay#4721: without namespace, secret or a node the finalizer stays, and `destroy` never ends."""
+    stack = config(pool(), services=(service(),), namespace="ml", ray={"gcs_fault_tolerance": REDIS})
+    found = {f"{one.type.rpartition(':')[2]} {one.name}": one for one in declared(stack)}
+    made = found["RayService chat"]
+    assert {
+        "kubernetes:core/v1:Namespace workspace",
+        "kubernetes:core/v1:ServiceAccount workspace",
+        "gcp:container/nodePool:NodePool cpu",
+        "gcp:container/nodePool:NodePool a-0",
+        "gcp:container/cluster:Cluster cluster",
+        # It waits until KubeRay has let the Ray clusters go, whose owner is away by then.
+        "pulumi-python:dynamic/gke:Gone chat",
+    } <= made.depends_on
+    gone = found["Gone chat"].depends_on
+    assert {"kubernetes:core/v1:Namespace workspace", "gcp:container/nodePool:NodePool cpu"} <= gone
+    # The clean-up's pod needs the token's secret, which Kubernetes would take before the cluster from the foreground.
+    assert made.inputs["metadata"]["annotations"]["pulumi.com/deletionPropagationPolicy"] == "background"
+    assert made.inputs["spec"]["rayClusterConfig"]["gcsFaultToleranceOptions"] == {
+        "redisAddress": "redis://redis:6379",
+        "redisPassword": {"valueFrom": {"secretKeyRef": {"name": "ray-redis", "key": "password"}}},
+    }
+
+
+def test_nothing_is_kept_in_redis_unless_it_is_asked_for_and_never_for_a_run() -> None:
+    """kuberay#3388."""
+    served = config(pool(slices=2), services=(service(),), jobs=(job(),))
+    assert "gcsFaultTolerance" not in json.dumps(made(served))
+    assert not [one for one in declared(served) if one.type.endswith("Gone")]
+    asked = made(config(pool(slices=2), services=(service(),), jobs=(job(),), ray={"gcs_fault_tolerance": REDIS}))
+    assert "gcsFaultTolerance" not in json.dumps(asked["rayjob-train.yaml"])
+    assert "redisUsername" not in json.dumps(asked)
+
+
+def test_a_password_in_a_redis_address_is_refused_and_not_repeated() -> None:
+    """pulumi#16383."""
+    redis = {"redis_address": "redis://:hunter2@redis:6379"}
+    found = mistakes(config(pool(), services=(service(),), ray={"gcs_fault_tolerance": redis}))
+    assert list(found) == ["platform.ray.gcs_fault_tolerance.redis_address"]
+    assert "hunter2" not in str(found)
