@@ -15,10 +15,12 @@ from docs.generate.page import write_or_check
 from infra.stack import (
     ClusterSpec,
     CpuNodes,
+    GcsFaultTolerance,
     GkePlatform,
     LocalPlatform,
     NetworkSpec,
     PoolSpec,
+    RaySpec,
     SliceCount,
     StackError,
     parse_stack,
@@ -68,6 +70,19 @@ SECTIONS: tuple[tuple[str, str, type[BaseModel]], ...] = (
         "`tpu-ray:platform.network`",
         "Address ranges of the cluster's own network. They cannot be changed later without a new cluster.",
         NetworkSpec,
+    ),
+    (
+        "`tpu-ray:platform.ray`",
+        "The operator's version, and what guards the Ray clusters: who reaches them, who evicts them, what a lost head "
+        "costs.",
+        RaySpec,
+    ),
+    (
+        "`tpu-ray:platform.ray.gcs_fault_tolerance`",
+        "A Redis of yours; none is made. A service is gone only when KubeRay has taken its keys out of it, except "
+        "where `destroy` deletes the whole cluster: then they stay. On an Autopilot cluster KubeRay's clean-up may be "
+        "refused (https://github.com/ray-project/kuberay/issues/4721).",
+        GcsFaultTolerance,
     ),
     (
         "`tpu-ray:pools[]`",
@@ -197,10 +212,10 @@ def _kind(name: str, field: FieldInfo) -> str:
     options = [option for option in get_args(annotation) if option is not type(None)]
     if annotation is SliceCount:
         return "whole number from 1, or mapping"
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+    if any(isinstance(one, type) and issubclass(one, BaseModel) for one in (annotation, *options)):
         return "mapping"
     if get_origin(annotation) is tuple:
-        return "list of ranges such as 10.0.0.0/20" if name == "authorized_networks" else _WHOLE_NUMBERS
+        return _LISTS.get(name, _WHOLE_NUMBERS)
     if get_origin(annotation) is Literal:
         return " or ".join(f"`{option}`" for option in options)
     words = _WORDS[options[0] if options else annotation]
@@ -215,6 +230,7 @@ def _kind(name: str, field: FieldInfo) -> str:
 
 
 _WHOLE_NUMBERS = "list of whole numbers, each at least 1"
+_LISTS = {"authorized_networks": "list of ranges such as 10.0.0.0/20", "metrics_from": "list of names"}
 _WORDS: dict[Any, str] = {str: "text", int: "whole number", float: "number", bool: "`true` or `false`"}
 _LIMITS = {
     "ge": "at least {}",

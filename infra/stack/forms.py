@@ -30,6 +30,11 @@ _BYTE = r"(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 CIDR = rf"^{_BYTE}([.]{_BYTE}){{3}}/(3[0-2]|[12]?[0-9])$"
 GKE_VERSION = r"^1[.][0-9]+([.][0-9]+(-gke[.][0-9]+)?)?$"
 VERSION = r"^[0-9]+[.][0-9]+[.][0-9]+$"
+OPERATOR_VERSION = r"^1[.][0-9]+[.][0-9]+$"
+# https://docs.ray.io/en/latest/cluster/kubernetes/user-guides/kuberay-gcs-ft.html
+REDIS = r"^(rediss?://)?[a-zA-Z0-9]([-.a-zA-Z0-9]*[a-zA-Z0-9])?:[0-9]{1,5}$"
+# https://kubernetes.io/docs/concepts/configuration/secret/#restriction-names-data
+SECRET_KEY = r"^[-._a-zA-Z0-9]{1,253}$"
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,10 @@ def _version(value: str) -> str | None:
     return f"{value}.0" if re.fullmatch(r"[0-9]+[.][0-9]+", value) else _front(VERSION)(value)
 
 
+def _operator_version(value: str) -> str | None:
+    return f"{value}.0" if re.fullmatch(r"1[.][0-9]+", value) else _front(OPERATOR_VERSION)(value)
+
+
 _FORMS = {
     NAME_PATTERN: Form(
         "a name is a DNS label: lower-case letters, digits and dashes, a letter first, no dash at the end",
@@ -104,4 +113,7 @@ _FORMS = {
     CIDR: Form("an address range is written like 10.0.0.0/20", "a range such as 10.0.0.0/20", _none),
     GKE_VERSION: Form("a version of GKE is written like 1.35 or 1.35.3-gke.1737000", "1.35", _front(GKE_VERSION)),
     VERSION: Form("a version of Ray has three numbers", "a version such as 2.60.0", _version),
+    OPERATOR_VERSION: Form("a version of KubeRay has three numbers", "a version such as 1.6.0", _operator_version),
+    REDIS: Form("a Redis is named by its host and port, and by nothing else", "redis.ml.svc:6379", _front(REDIS)),
+    SECRET_KEY: Form("a key of a Kubernetes secret has letters, digits, `-`, `_` and `.`", "password", _none),
 }

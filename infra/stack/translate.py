@@ -1,5 +1,6 @@
 """pydantic's errors as problems of the stack file. The only place that knows pydantic's error types."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite
@@ -282,7 +283,10 @@ def _as_wanted(value: Plain, wanted: str, place: Path) -> int | float | str | No
 
 def _pattern_problem(where: str, value: str, pattern: str) -> Problem:
     form = form_of(pattern)
-    return Problem(key=where, value=value, reason=form.reason, allowed=(form.example,), nearest=form.nearest(value))
+    hidden = is_secret_name(where.rpartition(".")[2])
+    shown = "[secret]" if hidden else re.sub(r"//[^/]*@", "//[secret]@", value)
+    nearest_form = None if hidden else form.nearest(value)
+    return Problem(key=where, value=shown, reason=form.reason, allowed=(form.example,), nearest=nearest_form)
 
 
 def _models(model: Any) -> tuple[type[BaseModel], ...]:

@@ -24,13 +24,24 @@ def workloads(**changes: object) -> dict[str, Declared]:
 
 def test_a_service_is_a_rayservice_and_a_wait_and_a_run_is_a_rayjob() -> None:
     found = workloads()
-    assert set(found) == {"RayService chat", "RayService trained", "RayJob train-r7", "Ready chat", "Ready trained"}
+    assert set(found) == {
+        "RayService chat",
+        "RayService trained",
+        "RayJob train-r7",
+        "Ready chat",
+        "Ready trained",
+        "NetworkPolicy service-chat",
+        "NetworkPolicy service-trained",
+        "NetworkPolicy job-train",
+        "PodDisruptionBudget service-chat",
+        "PodDisruptionBudget service-trained",
+    }
     assert all(one.protect for one in found.values())
 
 
 def test_pulumi_does_not_wait_for_what_it_cannot_judge() -> None:
     for name, one in workloads().items():
-        if not name.startswith("Ready"):
+        if name.startswith("Ray"):
             assert one.inputs["metadata"]["annotations"]["pulumi.com/skipAwait"] == "true"
 
 

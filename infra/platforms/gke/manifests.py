@@ -9,6 +9,7 @@ from infra.plan.chips import upgrade_strategy
 from infra.plan.identity import CLUSTER, QUEUE
 from infra.plan.launches import job_launch, service_launch
 from infra.plan.workloads import job_entrypoint, serve_application
+from infra.platforms.gke import guarded
 from infra.platforms.gke.cluster import Manifest, ray_cluster
 from infra.stack import GkePlatform, StackSpec
 from workloads.spec import JobSpec, ServiceSpec
@@ -27,7 +28,7 @@ def manifests(platform: GkePlatform, stack: StackSpec) -> dict[str, Manifest]:
 def ray_service(platform: GkePlatform, stack: StackSpec, service: ServiceSpec) -> Manifest:
     """The RayService of one service."""
     applications = [serve_application(service_launch(stack, service, platform.storage))]
-    one_slice = json.dumps(ray_cluster(platform, stack.pool(service.pool), 1), sort_keys=True)
+    one_slice = json.dumps(_service_cluster(platform, stack, service, 1), sort_keys=True)
     mark = {CLUSTER: hashlib.sha256(one_slice.encode()).hexdigest()[:12]}
     return {
         "apiVersion": "ray.io/v1",
@@ -36,9 +37,13 @@ def ray_service(platform: GkePlatform, stack: StackSpec, service: ServiceSpec) -
         "spec": {
             "serveConfigV2": yaml.safe_dump({"applications": applications}, sort_keys=False),
             "upgradeStrategy": {"type": upgrade_strategy(stack, service)},
-            "rayClusterConfig": ray_cluster(platform, stack.pool(service.pool), service.replicas),
+            "rayClusterConfig": _service_cluster(platform, stack, service, service.replicas),
         },
     }
+
+
+def _service_cluster(platform: GkePlatform, stack: StackSpec, service: ServiceSpec, slices: int) -> Manifest:
+    return guarded.of_service(platform, ray_cluster(platform, stack.pool(service.pool), slices), service.name)
 
 
 def ray_job(platform: GkePlatform, stack: StackSpec, job: JobSpec) -> Manifest:
@@ -57,7 +62,8 @@ def ray_job(platform: GkePlatform, stack: StackSpec, job: JobSpec) -> Manifest:
             # Without these two a finished run keeps its slice, and its bill, for ever.
             "shutdownAfterJobFinishes": True,
             "ttlSecondsAfterFinished": FINISHED_TTL_S,
-            "rayClusterSpec": ray_cluster(platform, stack.pool(job.pool), 1),
+            "submitterPodTemplate": guarded.submitter(platform, job.name),
+            "rayClusterSpec": guarded.of_job(platform, ray_cluster(platform, stack.pool(job.pool), 1), job.name),
         },
     }
 

@@ -9,6 +9,7 @@ from infra.components.ray_job import RayJob
 from infra.components.ray_service import RayService
 from infra.plan.chips import upgrade_strategy
 from infra.plan.launches import job_launch, service_launch
+from infra.platforms.gke.around import around_job, around_service, before_all, behind
 from infra.platforms.gke.look import Wanted
 from infra.platforms.gke.manifests import ray_job, ray_service
 from infra.platforms.gke.ready_resource import Ready
@@ -23,12 +24,15 @@ def deploy_workloads(stack: StackSpec, login: pulumi.Input[str], opts: pulumi.Re
     assert isinstance(platform, GkePlatform)
     launches = {job.name: job_launch(stack, job, platform.storage) for job in stack.jobs}
     for job in stack.jobs:
-        RayJob(launches[job.name].run_name, {"manifest": ray_job(platform, stack, job)}, opts)
+        after = behind(opts, around_job(platform, job, opts))
+        RayJob(launches[job.name].run_name, {"manifest": ray_job(platform, stack, job)}, after)
     endpoints: dict[str, pulumi.Output[str]] = {}
+    shared = before_all(platform, stack, opts)
     for service in stack.services:
         manifest = ray_service(platform, stack, service)
         beside = upgrade_strategy(stack, service) != "None"
-        made = RayService(service.name, {"manifest": manifest, "beside": beside, "slices": service.replicas}, opts)
+        after = behind(opts, [*shared, *around_service(platform, stack, service, login, opts)])
+        made = RayService(service.name, {"manifest": manifest, "beside": beside, "slices": service.replicas}, after)
         ready = Ready(
             service.name,
             login=login,
