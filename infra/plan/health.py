@@ -11,33 +11,37 @@ PROXYS_OWN = "Ping http://.../-/routes for available routes."
 
 @dataclass(frozen=True)
 class Health:
-    """GET `path`, below the service's own, has a status below `below` when the service serves."""
+    """GET `path`, below the service's own, has a status below `below` once the service serves."""
 
     path: str
     below: int
 
-    def unanswered(self, status: int, text: str) -> bool:
-        """Whether this answer is none of the service's, or one that says that it does not serve."""
-        return status >= self.below or PROXYS_OWN in text
+    def is_answer(self, status: int, text: str) -> bool:
+        """Whether this is the service's answer, and one of a service that serves."""
+        return status < self.below and PROXYS_OWN not in text
 
-    @property
-    def words(self) -> str:
-        """What is waited for, behind the path."""
-        return "is answered" if self.below == 500 else f"is below {self.below}" if self.below == 400 else "is 200"
+    def wanted(self, service: str) -> str:
+        """What is waited for, in words."""
+        words = {201: "is 200", 400: "is below 400"}.get(self.below, "is answered")
+        return f"GET /{service}{self.path} {words}"
+
+
+BUNDLED = Health("/health", 201)
+"""How the bundled engine is asked."""
 
 
 def health_of(service: ServiceSpec) -> Health:
-    """How a service is asked. vLLM's ingress has no /health; it lists its models
-    (ray/llm/_internal/serve/core/ingress/ingress.py, DEFAULT_ENDPOINTS).
+    """How a service is asked.
 
-    An application need not have a path of its own for this: then any answer of it counts, also that there is nothing at
-    `/`. Serve itself knows whether its deployments are healthy.
+    vLLM's ingress has no /health; it lists its models (ray/llm/_internal/serve/core/ingress/ingress.py of 2.60.0,
+    DEFAULT_ENDPOINTS). An application need not have a path of its own for this: where it names none any answer of it
+    counts, also that there is nothing at `/`. Whether its deployments are healthy is what Serve knows.
     """
     if isinstance(service.engine, VllmSpec):
         return Health("/v1/models", 201)
     if isinstance(service.engine, AppSpec):
-        return Health(service.engine.health or "/", 400 if service.engine.health else 500)
-    return Health("/health", 201)
+        return Health(service.engine.health, 400) if service.engine.health else Health("/", 500)
+    return BUNDLED
 
 
 def api_url(service: ServiceSpec, url: str) -> str:

@@ -5,10 +5,12 @@ import yaml
 from infra.plan.chips import upgrade_strategy
 from infra.plan.identity import QUEUE
 from infra.plan.launches import job_launch, service_launch
+from infra.plan.mark import mark_application
 from infra.plan.workloads import job_entrypoint, serve_application
 from infra.platforms.gke.cluster import Manifest, ray_cluster
+from infra.platforms.gke.vllm_pods import with_vllm
 from infra.stack import GkePlatform, StackSpec
-from workloads.spec import JobSpec, ServiceSpec
+from workloads.spec import EngineSpec, JobSpec, ServiceSpec, VllmSpec
 
 FINISHED_TTL_S = 300
 """How long a finished run's Ray cluster, and so its slice, stays for a look at its logs."""
@@ -23,7 +25,12 @@ def manifests(platform: GkePlatform, stack: StackSpec) -> dict[str, Manifest]:
 
 def ray_service(platform: GkePlatform, stack: StackSpec, service: ServiceSpec) -> Manifest:
     """The RayService of one service."""
-    applications = [serve_application(service_launch(stack, service, platform.storage))]
+    application = serve_application(service_launch(stack, service, platform.storage))
+    tells_itself = isinstance(service.engine, EngineSpec)
+    applications = [application] if tells_itself else [application, mark_application(application)]
+    cluster = ray_cluster(platform, stack.pool(service.pool), service.replicas)
+    if isinstance(service.engine, VllmSpec):
+        cluster = with_vllm(cluster, service)
     return {
         "apiVersion": "ray.io/v1",
         "kind": "RayService",
@@ -31,7 +38,7 @@ def ray_service(platform: GkePlatform, stack: StackSpec, service: ServiceSpec) -
         "spec": {
             "serveConfigV2": yaml.safe_dump({"applications": applications}, sort_keys=False),
             "upgradeStrategy": {"type": upgrade_strategy(stack, service)},
-            "rayClusterConfig": ray_cluster(platform, stack.pool(service.pool), service.replicas),
+            "rayClusterConfig": cluster,
         },
     }
 
