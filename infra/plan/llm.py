@@ -5,7 +5,7 @@ From Ray 2.60.0: `ray/serve/llm/__init__.py` (build_openai_app), and below `ray/
 `engines/vllm/vllm_models.py` (VLLMEngineConfig), `core/server/llm_server.py` (get_deployment_options).
 
 With a topology Ray Serve makes no placement group of its own; the replica reserves a slice (`slice_placement_group`).
-Without one it takes bundles of one chip wherever they are free, which on several hosts is no slice and hangs. So
+Without one it takes bundles of one chip wherever they are free, and chips of two slices are no slice. So
 `accelerator_type` and `accelerator_config` are always there. Ray is told no machine type (TPUAccelerator passes no
 `chips_per_vm`), so a slice of the smaller of two machines cannot be had (`Slice.fewest_hosts`).
 

@@ -16,6 +16,7 @@ import httpx
 import psutil
 import yaml
 
+from infra.plan.workloads import SERVE_IMPORT_PATH
 from tests.rig.kube.control_plane import ControlPlane
 from workloads.spec import ServiceLaunch
 
@@ -55,7 +56,7 @@ class KubeRay:
         if "activeServiceStatus" in wanted:
             wanted["activeServiceStatus"]["rayClusterName"] = cluster
         if any(status.get(key) != value for key, value in wanted.items()):
-            self.write_status("rayservices", service, wanted)
+            self.write_status("rayservices", service, replacing(status, wanted))
 
     def cluster_of(self, service: Json) -> str:
         """The Ray cluster of a service, with a pod for the head and one for each host."""
@@ -108,8 +109,10 @@ class KubeRay:
                 "ports": [{"name": "serve", "port": self.port}],
             }
             self.make(f"/api/v1/namespaces/{namespace}/endpoints", name, service, {}, subsets=[subset])
-        (application,) = yaml.safe_load(service["spec"]["serveConfigV2"])["applications"]
-        self.marks[metadata["name"]] = ServiceLaunch.model_validate(application["args"]).mark
+        application, *marks = yaml.safe_load(service["spec"]["serveConfigV2"])["applications"]
+        bundled = application["import_path"] == SERVE_IMPORT_PATH
+        mark = ServiceLaunch.model_validate(application["args"]).mark if bundled else marks[0]["args"]["mark"]
+        self.marks[metadata["name"]] = mark
 
     def run_head(self, service: Json) -> str:
         """Let the head of the service's cluster run, at the test's address; its name."""
@@ -165,13 +168,27 @@ class KubeRay:
         assert answer.status_code in (200, 404, 409), answer.text
 
 
+def replacing(before: Json, after: Json) -> Json:
+    """A merge patch that leaves, below its own top, nothing of what was there before."""
+    return {
+        key: {**dict.fromkeys(before[key]), **replacing(before[key], value)}
+        if isinstance(value, dict) and isinstance(before.get(key), dict)
+        else value
+        for key, value in after.items()
+    }
+
+
 def runs(kuberay: KubeRay, service: Json) -> Json:
     """Serve has the application, and it runs."""
     kuberay.serve(service)
-    name = service["metadata"]["name"]
-    application = {"status": "RUNNING", "serveDeploymentStatuses": {"Llm": {"status": "HEALTHY"}}}
+    _, *marks = yaml.safe_load(service["spec"]["serveConfigV2"])["applications"]
+    statuses = {service["metadata"]["name"]: "Llm", **{mark["name"]: mark["args"]["mark"] for mark in marks}}
+    applications = {
+        name: {"status": "RUNNING", "serveDeploymentStatuses": {deployment: {"status": "HEALTHY"}}}
+        for name, deployment in statuses.items()
+    }
     ready = condition("Ready", "True", "NonZeroServeEndpoints", "Number of serve endpoints is greater than 0")
-    return {"conditions": [ready], "activeServiceStatus": {"applicationStatuses": {name: application}}}
+    return {"conditions": [ready], "activeServiceStatus": {"applicationStatuses": applications}}
 
 
 def fails(message: str) -> Course:
