@@ -178,7 +178,7 @@ def _problem(detail: ErrorDetails, place: Path, raw: Plain, key: str, model: Any
     if kind == "extra_forbidden":
         known = _known_keys(model, raw, place[:-1])
         name = str(place[-1])
-        shown = "[secret]" if is_secret_name(name) else shown
+        shown = "[secret]" if name == "secure" or is_secret_name(name) else shown
         return Problem(
             key=where, value=shown, reason="there is no such key here", allowed=known, nearest=nearest(name, known)
         )
