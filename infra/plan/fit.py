@@ -37,7 +37,9 @@ def service_hbm(stack: StackSpec, service: ServiceSpec, size_of: SizeOf) -> HbmP
     if stack.platform.kind == "local":
         return None
     if not isinstance(engine, EngineSpec):
-        return HbmPlan(hbm_gib_per_chip=on.hbm_gib_per_chip, unchecked=f"engine {engine.kind} divides it by itself")
+        return HbmPlan(
+            hbm_gib_per_chip=on.hbm_gib_per_chip, unchecked=f"how engine {engine.kind} divides the HBM is its own"
+        )
     size = served_size(service.model, stack.jobs, size_of)
     if isinstance(size, str):
         return HbmPlan(hbm_gib_per_chip=on.hbm_gib_per_chip, unchecked=size)
