@@ -4,6 +4,7 @@ import json
 
 from infra.plan.identity import ACCOUNT, HUB_KEY, HUB_SECRET
 from infra.plan.node_pools import POOL_LABEL, slice_selector
+from infra.platforms.gke.bucket_volume import mounted
 from infra.platforms.gke.machines import MACHINES
 from infra.stack import GkePlatform, PoolSpec
 from infra.stack.rules_names import CPU_POOL
@@ -30,11 +31,9 @@ HUB_TOKEN = {
 
 def ray_cluster(platform: GkePlatform, pool: PoolSpec, slices: int) -> Manifest:
     """A RayClusterSpec with `slices` slices of the pool."""
-    return {
-        "rayVersion": platform.ray_version,
-        "headGroupSpec": head_group(platform),
-        "workerGroupSpecs": [worker_group(platform, pool, slices)],
-    }
+    groups = [head_group(platform), worker_group(platform, pool, slices)]
+    head, workers = ({**group, "template": mounted(platform, group["template"])} for group in groups)
+    return {"rayVersion": platform.ray_version, "headGroupSpec": head, "workerGroupSpecs": [workers]}
 
 
 def head_group(platform: GkePlatform) -> Manifest:

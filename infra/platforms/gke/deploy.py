@@ -49,15 +49,17 @@ def deploy(stack_name: str, stack: StackSpec) -> None:
     workspace: WorkspaceArgs = {"namespace": platform.namespace}
     if token := pulumi.Config().get_secret("hubToken"):
         workspace["hub_token"] = token
-    before_pods: list[pulumi.Resource] = [Workspace("workspace", workspace, in_kubernetes), *login.pools]
+    # The project's identity pool comes with its first cluster; before that, IAM does not know the pods' account.
+    with_identities = after(on_google, login.cluster) if login.cluster else on_google
+    # Pods mount the bucket, so that without it, or without access to it, none starts.
+    storage = _storage(platform, google, with_identities)
+    pulumi.export("storage", storage.url)
+    before_pods: list[pulumi.Resource] = [Workspace("workspace", workspace, in_kubernetes), *login.pools, storage]
     if queued := [pool for pool in stack.pools if pool.capacity == "queued"]:
         queue: QueueArgs = {"namespace": platform.namespace, "chart": platform.kueue_chart, "pools": queued}
         before_pods.append(Queue("queue", queue, in_kubernetes))
     # A user's own kubeconfig is read again by each wait: what it holds has no place in a state.
     deploy_workloads(stack, platform.cluster.kubeconfig or login.kubeconfig, after(in_kubernetes, *before_pods))
-    # The project's identity pool comes with its first cluster; before that, IAM does not know the pods' account.
-    with_identities = after(on_google, login.cluster) if login.cluster else on_google
-    pulumi.export("storage", _storage(platform, google, with_identities).url)
     if platform.registry:
         where: RegistryArgs = {
             "project": platform.project,

@@ -4,9 +4,9 @@ import yaml
 
 from infra.plan.chips import upgrade_strategy
 from infra.plan.identity import QUEUE
-from infra.plan.launches import job_launch, service_launch
 from infra.plan.workloads import job_entrypoint, serve_application
 from infra.platforms.gke.cluster import Manifest, ray_cluster
+from infra.platforms.gke.launches import job_launch, service_launch
 from infra.stack import GkePlatform, StackSpec
 from workloads.spec import JobSpec, ServiceSpec
 
@@ -23,7 +23,7 @@ def manifests(platform: GkePlatform, stack: StackSpec) -> dict[str, Manifest]:
 
 def ray_service(platform: GkePlatform, stack: StackSpec, service: ServiceSpec) -> Manifest:
     """The RayService of one service."""
-    applications = [serve_application(service_launch(stack, service, platform.storage))]
+    applications = [serve_application(service_launch(platform, stack, service))]
     return {
         "apiVersion": "ray.io/v1",
         "kind": "RayService",
@@ -38,7 +38,7 @@ def ray_service(platform: GkePlatform, stack: StackSpec, service: ServiceSpec) -
 
 def ray_job(platform: GkePlatform, stack: StackSpec, job: JobSpec) -> Manifest:
     """The RayJob of a job's run; its name holds the run, because KubeRay starts nothing when the spec changes."""
-    launch = job_launch(stack, job, platform.storage)
+    launch = job_launch(platform, stack, job)
     return {
         "apiVersion": "ray.io/v1",
         "kind": "RayJob",

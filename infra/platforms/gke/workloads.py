@@ -8,7 +8,7 @@ import pulumi
 from infra.components.ray_job import RayJob
 from infra.components.ray_service import RayService
 from infra.plan.chips import upgrade_strategy
-from infra.plan.launches import job_launch, service_launch
+from infra.platforms.gke.launches import export_url, job_launch, service_launch
 from infra.platforms.gke.look import Wanted
 from infra.platforms.gke.manifests import ray_job, ray_service
 from infra.platforms.gke.ready_resource import Ready
@@ -21,7 +21,7 @@ def deploy_workloads(stack: StackSpec, login: pulumi.Input[str], opts: pulumi.Re
     """Declare them, behind `opts`, and export `endpoints` and `jobs`. `login` is as `Ready` takes it."""
     platform = stack.platform
     assert isinstance(platform, GkePlatform)
-    launches = {job.name: job_launch(stack, job, platform.storage) for job in stack.jobs}
+    launches = {job.name: job_launch(platform, stack, job) for job in stack.jobs}
     for job in stack.jobs:
         RayJob(launches[job.name].run_name, {"manifest": ray_job(platform, stack, job)}, opts)
     endpoints: dict[str, pulumi.Output[str]] = {}
@@ -42,7 +42,10 @@ def deploy_workloads(stack: StackSpec, login: pulumi.Input[str], opts: pulumi.Re
     pulumi.export("endpoints", endpoints)
     pulumi.export(
         "jobs",
-        {name: {"run": launch.run_name, "export": launch.export_dir} for name, launch in launches.items()},
+        {
+            job.name: {"run": launches[job.name].run_name, "export": export_url(platform, stack, job)}
+            for job in stack.jobs
+        },
     )
 
 
@@ -50,7 +53,7 @@ def _expected(platform: GkePlatform, stack: StackSpec, service: ServiceSpec) -> 
     shape, count = stack.pool(service.pool).slice, service.replicas
     return Expected(
         Wanted(service.name, platform.namespace, count * shape.hosts),
-        service_launch(stack, service, platform.storage).mark,
+        service_launch(platform, stack, service).mark,
         f"{count} {shape.generation} {shape.topology} slice{'s' if count > 1 else ''} of pool `{service.pool}`",
         float(service.ready_timeout_s),
     )
