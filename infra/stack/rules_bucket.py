@@ -17,7 +17,9 @@ def bucket_problems(
     jobs: Sequence[Entry[JobSpec]],
 ) -> Iterator[Problem]:
     """A model or a text in another bucket than `platform.storage`, or in any bucket on this machine."""
-    named = [(service, "model", service.text("model")) for service in services]
+    named: list[tuple[Entry[ServiceSpec] | Entry[JobSpec], str, str | None]] = [
+        (service, "model", service.text("model")) for service in services
+    ]
     named += [(job, "data.source", job.spec.data.source) for job in jobs if job.spec and job.sound("data.source")]
     for entry, part, address in named:
         if address is None or not address.startswith(SCHEME) or platform.spec is None:

@@ -25,6 +25,8 @@ class ServiceLaunch(BaseModel):
     """What clients put in `model` and `/v1/models` lists."""
     model_version: str = ""
     """The exported checkpoint's step of a `job:` model; a new value redeploys the application."""
+    code: str = ""
+    """Digest of the code where it does not come with the image; a new value is another mark."""
 
     @property
     def mark(self) -> str:

@@ -1,6 +1,7 @@
 """The Ray cluster inside a RayService or RayJob: a head without chips, and one worker group for the pool's slices."""
 
 import json
+from typing import Any
 
 from infra.plan.identity import ACCOUNT, HUB_KEY, HUB_SECRET
 from infra.plan.node_pools import POOL_LABEL, slice_selector
@@ -31,7 +32,7 @@ HUB_TOKEN = {
 
 def ray_cluster(platform: GkePlatform, pool: PoolSpec, slices: int) -> Manifest:
     """A RayClusterSpec with `slices` slices of the pool."""
-    groups = [head_group(platform), worker_group(platform, pool, slices)]
+    groups: list[dict[str, Any]] = [head_group(platform), worker_group(platform, pool, slices)]
     head, workers = ({**group, "template": mounted(platform, group["template"])} for group in groups)
     return {"rayVersion": platform.ray_version, "headGroupSpec": head, "workerGroupSpecs": [workers]}
 

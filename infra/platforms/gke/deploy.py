@@ -15,6 +15,7 @@ from infra.components.registry import RegistryArgs
 from infra.components.slice_pool import Capacity, SlicePoolArgs
 from infra.components.workspace import Workspace, WorkspaceArgs, pod_identity
 from infra.plan.node_pools import cpu_machine
+from infra.platforms.gke.code import deploy_code
 from infra.platforms.gke.google import google_name, google_provider, kubernetes_provider
 from infra.platforms.gke.login import KEY, read_kubeconfig, stop
 from infra.platforms.gke.workloads import deploy_workloads
@@ -55,6 +56,9 @@ def deploy(stack_name: str, stack: StackSpec) -> None:
     storage = _storage(platform, google, with_identities)
     pulumi.export("storage", storage.url)
     before_pods: list[pulumi.Resource] = [Workspace("workspace", workspace, in_kubernetes), *login.pools, storage]
+    # Code that nothing uses any more leaves the state, though not the bucket: a protected one would refuse to.
+    unprotected = pulumi.ResourceOptions.merge(with_identities, pulumi.ResourceOptions(protect=False))
+    before_pods += deploy_code(platform, stack, after(unprotected, storage))
     if queued := [pool for pool in stack.pools if pool.capacity == "queued"]:
         queue: QueueArgs = {"namespace": platform.namespace, "chart": platform.kueue_chart, "pools": queued}
         before_pods.append(Queue("queue", queue, in_kubernetes))

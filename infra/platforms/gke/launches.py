@@ -2,6 +2,7 @@
 
 from infra.plan import launches
 from infra.platforms.gke.bucket_volume import in_pods
+from infra.platforms.gke.code import service_code
 from infra.stack import GkePlatform, StackSpec
 from workloads.spec import JobLaunch, JobSpec, ServiceLaunch, ServiceSpec
 
@@ -9,7 +10,8 @@ from workloads.spec import JobLaunch, JobSpec, ServiceLaunch, ServiceSpec
 def service_launch(platform: GkePlatform, stack: StackSpec, service: ServiceSpec) -> ServiceLaunch:
     """The value of a service's replicas."""
     launch = launches.service_launch(stack, service, in_pods(platform.storage))
-    return launch.model_copy(update={"model": in_pods(launch.model)})
+    code = service_code(platform)
+    return launch.model_copy(update={"model": in_pods(launch.model), "code": code.digest[:12] if code else ""})
 
 
 def job_launch(platform: GkePlatform, stack: StackSpec, job: JobSpec) -> JobLaunch:

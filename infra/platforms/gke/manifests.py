@@ -6,6 +6,7 @@ from infra.plan.chips import upgrade_strategy
 from infra.plan.identity import QUEUE
 from infra.plan.workloads import job_entrypoint, serve_application
 from infra.platforms.gke.cluster import Manifest, ray_cluster
+from infra.platforms.gke.code import job_code, runtime_env, service_code
 from infra.platforms.gke.launches import job_launch, service_launch
 from infra.stack import GkePlatform, StackSpec
 from workloads.spec import JobSpec, ServiceSpec
@@ -23,13 +24,15 @@ def manifests(platform: GkePlatform, stack: StackSpec) -> dict[str, Manifest]:
 
 def ray_service(platform: GkePlatform, stack: StackSpec, service: ServiceSpec) -> Manifest:
     """The RayService of one service."""
-    applications = [serve_application(service_launch(platform, stack, service))]
+    application = serve_application(service_launch(platform, stack, service))
+    if code := runtime_env(platform, service_code(platform)):
+        application["runtime_env"] = code
     return {
         "apiVersion": "ray.io/v1",
         "kind": "RayService",
         "metadata": _metadata(platform, service.name),
         "spec": {
-            "serveConfigV2": yaml.safe_dump({"applications": applications}, sort_keys=False),
+            "serveConfigV2": yaml.safe_dump({"applications": [application]}, sort_keys=False),
             "upgradeStrategy": {"type": upgrade_strategy(stack, service)},
             "rayClusterConfig": ray_cluster(platform, stack.pool(service.pool), service.replicas),
         },
@@ -39,12 +42,14 @@ def ray_service(platform: GkePlatform, stack: StackSpec, service: ServiceSpec) -
 def ray_job(platform: GkePlatform, stack: StackSpec, job: JobSpec) -> Manifest:
     """The RayJob of a job's run; its name holds the run, because KubeRay starts nothing when the spec changes."""
     launch = job_launch(platform, stack, job)
+    code = runtime_env(platform, job_code(platform))
     return {
         "apiVersion": "ray.io/v1",
         "kind": "RayJob",
         "metadata": _metadata(platform, launch.run_name, queue=stack.pool(job.pool).capacity == "queued"),
         "spec": {
             "entrypoint": job_entrypoint(launch),
+            **({"runtimeEnvYAML": yaml.safe_dump(code)} if code else {}),
             "submissionMode": "K8sJobMode",
             # The run restarts from its checkpoint by itself; a retry here would be a new cluster on top of that.
             "backoffLimit": 0,
