@@ -1,7 +1,8 @@
 """From a stack to the one value that each service and each run gets. Pure."""
 
-from infra.stack import StackSpec
+from infra.stack import LocalPlatform, StackSpec
 from workloads.spec import JobLaunch, JobSpec, ServiceLaunch, ServiceSpec
+from workloads.spec.versions import LOCKED, Versions, installed
 
 JOB_MODEL = "job:"
 
@@ -12,10 +13,17 @@ def model_name(model: str) -> str:
     return name.removesuffix(".gguf") or model
 
 
+def versions(stack: StackSpec) -> Versions:
+    """What the processes of a stack have to find: in an image what the lock file says, on this machine what is here."""
+    if isinstance(stack.platform, LocalPlatform):
+        return installed()
+    return LOCKED.model_copy(update={"ray": stack.platform.ray_version})
+
+
 def job_launch(stack: StackSpec, job: JobSpec, storage: str) -> JobLaunch:
     """The value of a job's run. `storage` is the folder or bucket that all hosts share."""
     # `gs://bucket//run` would be another place than `gs://bucket/run`.
-    return JobLaunch(job=job, slice=stack.pool(job.pool).slice, storage=storage.rstrip("/"))
+    return JobLaunch(job=job, slice=stack.pool(job.pool).slice, storage=storage.rstrip("/"), versions=versions(stack))
 
 
 def service_launch(stack: StackSpec, service: ServiceSpec, storage: str, model_version: str = "") -> ServiceLaunch:
@@ -32,4 +40,5 @@ def service_launch(stack: StackSpec, service: ServiceSpec, storage: str, model_v
         model=model,
         model_name=model_name(service.model),
         model_version=model_version,
+        versions=versions(stack),
     )

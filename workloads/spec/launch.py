@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from workloads.spec.job import JobSpec
 from workloads.spec.service import ServiceSpec
 from workloads.spec.slices import Slice
+from workloads.spec.versions import Versions
 
 
 class ServiceLaunch(BaseModel):
@@ -27,6 +28,8 @@ class ServiceLaunch(BaseModel):
     """The exported checkpoint's step of a `job:` model; a new value redeploys the application."""
     code: str = ""
     """Digest of the code where it does not come with the image; a new value is another mark."""
+    versions: Versions | None = None
+    """What has to be installed; looked at before the slice is taken."""
 
     @property
     def mark(self) -> str:
@@ -44,6 +47,8 @@ class JobLaunch(BaseModel):
     slice: Slice
     storage: str
     """Folder or bucket shared by all hosts. A run writes only below `<storage>/<job>-<run>/`."""
+    versions: Versions | None = None
+    """What has to be installed; looked at before the slice is taken."""
 
     @property
     def run_name(self) -> str:
