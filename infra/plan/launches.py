@@ -2,13 +2,16 @@
 
 from infra.stack import LocalPlatform, StackSpec
 from workloads.spec import JobLaunch, JobSpec, ServiceLaunch, ServiceSpec
+from workloads.spec.hub import hub_model
 from workloads.spec.versions import LOCKED, Versions, installed
 
 JOB_MODEL = "job:"
 
 
 def model_name(model: str) -> str:
-    """What clients call a model: the last word of `package:x`, `job:x` or a path."""
+    """What clients call a model: the last word of `package:x`, `job:x`, `hf:org/x@revision` or a path."""
+    if named := hub_model(model):
+        return named.name
     name = model.rpartition(":")[2].rstrip("/").rpartition("/")[2]
     return name.removesuffix(".gguf") or model
 
@@ -26,14 +29,19 @@ def job_launch(stack: StackSpec, job: JobSpec, storage: str) -> JobLaunch:
     return JobLaunch(job=job, slice=stack.pool(job.pool).slice, storage=storage.rstrip("/"), versions=versions(stack))
 
 
-def service_launch(stack: StackSpec, service: ServiceSpec, storage: str, model_version: str = "") -> ServiceLaunch:
-    """The value of a service's replicas. A `job:` model is where that job's run puts its export below `storage`.
+def service_launch(
+    stack: StackSpec, service: ServiceSpec, storage: str, model_version: str = "", models: str = ""
+) -> ServiceLaunch:
+    """The value of a service's replicas. A `job:` model is where that job's run puts its export below `storage`, a
+    model of the hub where it is staged below `models`; absent, that is `<storage>/models`.
 
     `model_version` is the exported step of a `job:` model.
     """
     model = service.model
     if model.startswith(JOB_MODEL):
         model = job_launch(stack, stack.job(model.removeprefix(JOB_MODEL)), storage).export_dir
+    elif named := hub_model(model):
+        model = f"{models or storage.rstrip('/') + '/models'}/{named.folder}"
     return ServiceLaunch(
         service=service,
         slice=stack.pool(service.pool).slice,

@@ -9,6 +9,7 @@ from workloads.spec import JobLaunch, ServiceLaunch
 
 SERVE_IMPORT_PATH = "workloads.serve.app:build"
 TRAIN_MODULE = "workloads.train"
+STAGE_MODULE = "workloads.models.stage"
 
 
 def serve_application(launch: ServiceLaunch) -> dict[str, object]:

@@ -7,6 +7,7 @@ from infra.stack.problems import Problem
 from infra.stack.rules_pools import Pool, same_names
 from infra.stack.translate import Entry
 from workloads.spec import JobSpec, ServiceSpec
+from workloads.spec.hub import hub_model
 from workloads.spec.nearest import nearest
 
 LONGEST_NAME = 47
@@ -98,8 +99,13 @@ def _name(entry: Entry[ServiceSpec], pools: Mapping[str, Pool]) -> Iterator[Prob
         )
 
 
-_FORMS = ("package:<python package>", "job:<job name>", "a path to a folder or .gguf file")
-_SCHEMES = ("package", "job")
+_FORMS = (
+    "package:<python package>",
+    "job:<job name>",
+    "hf:<organisation>/<name>[@<revision>]",
+    "a path to a folder or .gguf file",
+)
+_SCHEMES = ("package", "job", "hf")
 
 
 def _model(entry: Entry[ServiceSpec], jobs: Sequence[Entry[JobSpec]]) -> Iterator[Problem]:
@@ -130,6 +136,17 @@ def _model(entry: Entry[ServiceSpec], jobs: Sequence[Entry[JobSpec]]) -> Iterato
                 reason="behind package: stands the name by which Python imports the package",
                 allowed=(_FORMS[0],),
                 nearest=f"package:{fixed}" if good else None,
+            )
+    elif scheme == "hf" and colon:
+        if hub_model(model) is None:
+            bare = re.sub(r"^(https?:)?/*(huggingface[.]co/|hf[.]co/)?", "", rest.strip()).strip("/")
+            close = f"hf:{bare.replace('/tree/', '@')}"
+            yield Problem(
+                key=key,
+                value=model,
+                reason="behind hf: stand the organisation and the name of a model of the hub, and its revision or none",
+                allowed=(_FORMS[2],),
+                nearest=close if hub_model(close) else None,
             )
     elif colon and "/" not in scheme and not (scheme == "gs" and rest.startswith("//")):
         close = nearest(scheme, _SCHEMES)

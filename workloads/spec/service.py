@@ -58,7 +58,8 @@ class ServiceSpec(BaseModel):
     pool: str = Field(description="The pool whose slices its replicas take.")
     model: str = Field(
         description="`package:<python package>` (a model shipped in an installed package), `job:<job name>` "
-        "(what that job's run exported), or a path to a folder or .gguf file."
+        "(what that job's run exported), `hf:<organisation>/<name>[@<revision>]` (a model of the Hugging Face hub, "
+        "brought into the bucket or onto this machine once), or a path to a folder or .gguf file."
     )
     replicas: int = Field(default=1, ge=1, le=64, description="Copies of the model; each takes one slice.")
     engine: EngineSpec = Field(default=EngineSpec(), description="How much the bundled engine holds at once.")

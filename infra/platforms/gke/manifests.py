@@ -8,6 +8,7 @@ from infra.plan.workloads import job_entrypoint, serve_application
 from infra.platforms.gke.cluster import Manifest, ray_cluster
 from infra.platforms.gke.code import job_code, runtime_env, service_code
 from infra.platforms.gke.launches import job_launch, service_launch
+from infra.platforms.gke.models import job_name, stage_job, staged_models
 from infra.stack import GkePlatform, StackSpec
 from workloads.spec import JobSpec, ServiceSpec
 
@@ -16,10 +17,13 @@ FINISHED_TTL_S = 300
 
 
 def manifests(platform: GkePlatform, stack: StackSpec) -> dict[str, Manifest]:
-    """File name to manifest, services first, in the stack file's order."""
+    """File name to manifest: services first, in the stack file's order, last what brings models of the hub."""
     services = {f"rayservice-{s.name}.yaml": ray_service(platform, stack, s) for s in stack.services}
     jobs = {f"rayjob-{j.name}.yaml": ray_job(platform, stack, j) for j in stack.jobs}
-    return {**services, **jobs}
+    models = {
+        f"job-{job_name(m, f)}.yaml": stage_job(platform, m, f) for m, f in staged_models(platform, stack).items()
+    }
+    return {**services, **jobs, **models}
 
 
 def ray_service(platform: GkePlatform, stack: StackSpec, service: ServiceSpec) -> Manifest:

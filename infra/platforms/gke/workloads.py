@@ -11,6 +11,7 @@ from infra.plan.chips import upgrade_strategy
 from infra.platforms.gke.launches import export_url, job_launch, service_launch
 from infra.platforms.gke.look import Wanted
 from infra.platforms.gke.manifests import ray_job, ray_service
+from infra.platforms.gke.models import deploy_models
 from infra.platforms.gke.ready_resource import Ready
 from infra.platforms.gke.waiting import Expected
 from infra.stack import GkePlatform, StackSpec
@@ -24,11 +25,14 @@ def deploy_workloads(stack: StackSpec, login: pulumi.Input[str], opts: pulumi.Re
     launches = {job.name: job_launch(platform, stack, job) for job in stack.jobs}
     for job in stack.jobs:
         RayJob(launches[job.name].run_name, {"manifest": ray_job(platform, stack, job)}, opts)
+    models = deploy_models(platform, stack, opts)
     endpoints: dict[str, pulumi.Output[str]] = {}
     for service in stack.services:
         manifest = ray_service(platform, stack, service)
         beside = upgrade_strategy(stack, service) != "None"
-        made = RayService(service.name, {"manifest": manifest, "beside": beside}, opts)
+        wants = [models[service.model]] if service.model in models else []
+        in_order = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=wants))
+        made = RayService(service.name, {"manifest": manifest, "beside": beside}, in_order)
         ready = Ready(
             service.name,
             login=login,
