@@ -187,3 +187,9 @@ def test_another_form_is_told_with_the_nearest_right_one(written: str, nearest: 
     (problem,) = [one for one in raised.value.problems if one.key == "tpu-ray:services[0].model"]
     assert (problem.value, problem.nearest) == (written, nearest)
     assert json.dumps(problem.model_dump())
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"files": {"config.json": 2}}'])
+def test_a_marker_that_says_nothing_right_is_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / MARKER).write_text(text)
+    assert staged(tmp_path) is None

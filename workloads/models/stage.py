@@ -34,7 +34,7 @@ def staged(folder: Path) -> dict[str, Any] | None:
     try:
         marker: dict[str, Any] = json.loads((folder / MARKER).read_text())
         sizes = {name: (folder / name).stat().st_size for name in marker["files"]}
-    except (OSError, ValueError):
+    except (OSError, ValueError, KeyError, TypeError):
         return None
     return marker if sizes == marker["files"] else None
 
@@ -85,7 +85,7 @@ def _drop_wrong_sizes(folder: Path) -> None:
     try:
         marker = json.loads((folder / MARKER).read_text())
         sizes = {name: (folder / name).stat().st_size for name in marker["files"] if (folder / name).exists()}
-    except (OSError, ValueError):
+    except (OSError, ValueError, KeyError, TypeError):
         return
     for name, size in sizes.items():
         if size != marker["files"][name]:

@@ -72,7 +72,7 @@ def _archive(entry: str) -> Archive:
     )
     known = _made.get(entry)
     if known is None or known[0] != stamp:
-        known = _made[entry] = (stamp, archive_of(entry))
+        known = _made[entry] = (stamp, archive_of(entry, ROOT))
     return known[1]
 
 

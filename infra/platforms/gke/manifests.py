@@ -30,7 +30,8 @@ def ray_service(platform: GkePlatform, stack: StackSpec, service: ServiceSpec) -
     """The RayService of one service."""
     application = serve_application(service_launch(platform, stack, service))
     if code := runtime_env(platform, service_code(platform)):
-        application["runtime_env"] = code
+        said = application.get("runtime_env", {})
+        application["runtime_env"] = {**(said if isinstance(said, dict) else {}), **code}
     return {
         "apiVersion": "ray.io/v1",
         "kind": "RayService",

@@ -52,7 +52,7 @@ def _is_there(props: dict[str, Any]) -> bool:
     try:
         files = json.loads((folder / MARKER).read_text())["files"]
         return all((folder / name).stat().st_size == size for name, size in files.items())
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
 
 
