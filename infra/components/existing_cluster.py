@@ -83,6 +83,10 @@ def _lacking(found: gcp.container.GetClusterResult, args: ExistingClusterArgs) -
     ray = [config.enabled for addons in found.addons_configs for config in addons.ray_operator_configs]
     if True not in ray:
         yield _lacks(args, "the Ray operator add-on", f"`{update} --update-addons=RayOperator=ENABLED` turns it on")
+    fuse = [config.enabled for addons in found.addons_configs for config in addons.gcs_fuse_csi_driver_configs]
+    if True not in fuse:
+        on = f"`{update} --update-addons=GcsFuseCsiDriver=ENABLED` turns it on"
+        yield _lacks(args, "the Cloud Storage FUSE CSI driver, through which pods see the bucket", on)
     if not any(identity.workload_pool for identity in found.workload_identity_configs):
         pool = f"{args['project']}.svc.id.goog"
         yield _lacks(args, "Workload Identity", f"`{update} --workload-pool={pool}` turns it on")

@@ -38,6 +38,7 @@ def warnings_of(
         return (Warn(key="tpu-ray:platform", reason=free),)
     return (
         *_not_counted(platform),
+        *_image(platform),
         *_unknown_places(stack, platform, pools),
         *_unknown_prices(stack, platform, pools),
         *_old_prices(stack, today),
@@ -54,6 +55,20 @@ def _not_counted(platform: GkePlatform) -> Iterator[Warn]:
     if not platform.cluster.gets_pools:
         reason = "no node pool is made in this cluster: slices and dollars are what the stack asks of pools it has"
         yield Warn(key="tpu-ray:platform.cluster.kubeconfig", reason=reason)
+
+
+def _image(platform: GkePlatform) -> Iterator[Warn]:
+    """Code in an image that is named by its tag alone, or by no digest of any image."""
+    name, at, digest = platform.image.partition("@sha256:")
+    if platform.code == "image" and not at:
+        reason = (
+            "a tag can be pushed anew: pods that start later then run other code than those beside them, and no "
+            f"preview shows it; write {name}@sha256:<the digest that `docker push` printed>"
+        )
+        yield Warn(key="tpu-ray:platform.image", reason=reason)
+    elif at and not digest.strip("0"):
+        reason = f"these zeros stand for the image's digest: write the one that `docker push {name}` printed"
+        yield Warn(key="tpu-ray:platform.image", reason=reason)
 
 
 def _unknown_places(stack: StackSpec, platform: GkePlatform, pools: Sequence[PoolPlan]) -> Iterator[Warn]:

@@ -13,6 +13,7 @@ SERVE_IMPORT_PATH = "workloads.serve.app:build"
 DEPLOYMENT = "Replica"
 """Name of its only deployment."""
 TRAIN_MODULE = "workloads.train"
+STAGE_MODULE = "workloads.models.stage"
 
 
 def serve_application(launch: ServiceLaunch) -> dict[str, object]:

@@ -100,6 +100,11 @@ class GkePlatform(_Frozen):
         pattern=forms.IMAGE,
         description="Container image with Ray and this project's `workloads` in it.",
     )
+    code: Literal["image", "archive"] = Field(
+        default="image",
+        description="Where pods have `workloads` from: from the image, which then is best named by its digest; or, to "
+        "try out edits, from an archive in the bucket, and from the image only Python, Ray and JAX.",
+    )
     storage: str = Field(
         pattern=forms.BUCKET,
         description="Bucket for checkpoints and exported models, `gs://...`.",

@@ -7,6 +7,7 @@ from typing import Any
 from infra.stack.model import Platform, PoolSpec, StackSpec
 from infra.stack.plain import Plain, TooLargeError, is_secret, is_secret_name, plain, secrets_in, without_secrets
 from infra.stack.problems import Problem, StackError
+from infra.stack.rules_bucket import bucket_problems
 from infra.stack.rules_capacity import capacity_problems
 from infra.stack.rules_engines import engine_in_full, engine_problems, placed_by_pool
 from infra.stack.rules_fit import fit_problems
@@ -55,6 +56,7 @@ def parse_stack(config: Mapping[str, object], project: str = "tpu-ray") -> Stack
     problems += job_problems(jobs, known)
     problems += capacity_problems(services, jobs, known)
     problems += fit_problems(platform, services, jobs, known)
+    problems += bucket_problems(platform, services, jobs) if platform else ()
     if problems:
         raise StackError(_in_order(problems, project))
     return StackSpec(

@@ -8,6 +8,7 @@ from infra.stack.rules_engines import engine_kind
 from infra.stack.rules_pools import Pool, same_names
 from infra.stack.translate import Entry
 from workloads.spec import AppSpec, EngineSpec, JobSpec, ServiceSpec
+from workloads.spec.hub import hub_model
 from workloads.spec.nearest import nearest
 
 LONGEST_NAME = 47
@@ -99,11 +100,12 @@ def _name(entry: Entry[ServiceSpec], pools: Mapping[str, Pool]) -> Iterator[Prob
         )
 
 
+_HUB = "hf:<organisation>/<name>[@<revision>]"
 _FORMS = {
-    "jax": ("package:<python package>", "job:<job name>", "a path to a folder or .gguf file"),
+    "jax": ("package:<python package>", "job:<job name>", _HUB, "a path to a folder or .gguf file"),
     "vllm": ("hf:<organisation>/<model>", "job:<job name>", "a path to a folder"),
 }
-_SCHEMES = {"jax": ("package", "job"), "vllm": ("hf", "job")}
+_SCHEMES = {"jax": ("package", "job", "hf"), "vllm": ("hf", "job")}
 
 
 def _model(entry: Entry[ServiceSpec], jobs: Sequence[Entry[JobSpec]]) -> Iterator[Problem]:
@@ -140,6 +142,17 @@ def _model(entry: Entry[ServiceSpec], jobs: Sequence[Entry[JobSpec]]) -> Iterato
                 reason="behind package: stands the name by which Python imports the package",
                 allowed=forms[:1],
                 nearest=f"package:{fixed}" if good else None,
+            )
+    elif scheme == "hf" and colon:
+        if hub_model(model) is None:
+            bare = re.sub(r"^(https?:)?/*(huggingface[.]co/|hf[.]co/)?", "", rest.strip()).strip("/")
+            close = f"hf:{bare.replace('/tree/', '@')}"
+            yield Problem(
+                key=key,
+                value=model,
+                reason="behind hf: stand the organisation and the name of a model of the hub, and its revision or none",
+                allowed=(_HUB,),
+                nearest=close if hub_model(close) else None,
             )
     elif colon and "/" not in scheme and not (scheme == "gs" and rest.startswith("//")):
         close = nearest(scheme, schemes)

@@ -55,7 +55,9 @@ class _Nothing(Mocks):
         cluster = {
             "endpoint": "192.0.2.1",
             "masterAuths": [{"clusterCaCertificate": "Y2E="}],
-            "addonsConfigs": [{"rayOperatorConfigs": [{"enabled": True}]}],
+            "addonsConfigs": [
+                {"rayOperatorConfigs": [{"enabled": True}], "gcsFuseCsiDriverConfigs": [{"enabled": True}]}
+            ],
             "workloadIdentityConfigs": [{"workloadPool": f"{args.args.get('project')}.svc.id.goog"}],
         }
         return {**args.args, **cluster, "number": "123456789012"}, []

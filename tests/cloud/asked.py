@@ -45,7 +45,10 @@ def cluster(**changes: object) -> Object:
         "privateClusterConfig": {"enablePrivateNodes": True, "masterIpv4CidrBlock": "172.16.0.0/28"},
         "releaseChannel": {"channel": "RAPID"},
         "workloadIdentityConfig": {"workloadPool": f"{PROJECT}.svc.id.goog"},
-        "addonsConfig": {"rayOperatorConfigs": [{"enabled": True}]},
+        "addonsConfig": {
+            "rayOperatorConfigs": [{"enabled": True}],
+            "gcsFuseCsiDriverConfig": {"enabled": True},
+        },
         "datapathProvider": "ADVANCED_DATAPATH",
     }
     return with_changes(base, changes)

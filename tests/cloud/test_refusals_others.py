@@ -14,6 +14,7 @@ from tests.rig.cloud.world import (
     ACCOUNT_MEMBER,
     BUCKET,
     BUCKET_MEMBER,
+    BUCKET_OBJECT,
     CLUSTER,
     CRYPTO_KEY,
     CRYPTO_KEY_MEMBER,
@@ -65,6 +66,18 @@ def test_a_second_account_of_the_same_name_is_refused(tmp_path: Path) -> None:
         "projects/tpu-ray-test., alreadyExists"
     )
     assert made.create(ACCOUNT, {"accountId": "tpu-nodes", "createIgnoreAlreadyExists": True})
+
+
+@of(rules.object_of_no_bucket)
+def test_an_object_needs_its_bucket(tmp_path: Path) -> None:
+    made = cloud(tmp_path)
+    thing: Object = {"name": "code/a.zip", "bucket": "checkpoints"}
+    assert refusal(made, BUCKET_OBJECT, thing) == (
+        "Error creating object: googleapi: Error 404: The specified bucket does not exist., notFound"
+    )
+    made.create(BUCKET, CHECKPOINTS)
+    for _ in range(2):
+        made.create(BUCKET_OBJECT, thing)
 
 
 @of(rules.bucket_taken)

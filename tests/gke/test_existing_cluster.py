@@ -188,10 +188,13 @@ def test_what_is_not_there_is_told_in_the_preview(tmp_path: Path, plane: Control
     stack.config["tpu-ray:pools"][1]["second_nic"] = True
     stack.write()
     assert refused(stack).splitlines() == [
-        "3 mistakes in the stack file:",
+        "4 mistakes in the stack file:",
         "tpu-ray:platform.cluster.existing: main",
         "    this cluster is without the Ray operator add-on; `gcloud container clusters update main "
         "--location us-east5-b --update-addons=RayOperator=ENABLED` turns it on",
+        "tpu-ray:platform.cluster.existing: main",
+        "    this cluster is without the Cloud Storage FUSE CSI driver, through which pods see the bucket; `gcloud "
+        "container clusters update main --location us-east5-b --update-addons=GcsFuseCsiDriver=ENABLED` turns it on",
         "tpu-ray:platform.cluster.existing: main",
         "    this cluster is without Workload Identity; `gcloud container clusters update main --location us-east5-b "
         "--workload-pool=tpu-ray-test.svc.id.goog` turns it on",

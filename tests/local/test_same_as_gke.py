@@ -13,10 +13,12 @@ from infra.platforms.gke.manifests import manifests
 from infra.platforms.local import deploy as package_deploy
 from infra.platforms.local.folders import Folders
 from infra.stack import parse_stack
-from tests.render.stacks import GKE, config
+from tests.render.stacks import config
+from workloads.spec.versions import LOCKED, installed
 
 STEP = "10"
-BUCKET = str(GKE["storage"])
+BUCKET = "/mnt/my-bucket/runs"
+"""Where pods have the bucket."""
 
 
 class Said:
@@ -69,5 +71,8 @@ def test_application_and_entrypoint_are_those_of_the_manifests(tmp_path: Path, m
             # Only the local platform waits for the job, and so knows which step its model is of.
             assert application["args"].pop("model_version") == STEP
             assert there["args"].pop("model_version") == ""
+        assert application["args"].pop("versions") == installed().model_dump()
+        assert there["args"].pop("versions") == LOCKED.model_dump()
         assert json.loads(json.dumps(application).replace(here, BUCKET)) == there
-    assert entrypoints["train"].replace(here, BUCKET) == rendered["rayjob-train.yaml"]["spec"]["entrypoint"]  # type: ignore[index]
+    as_there = entrypoints["train"].replace(installed().model_dump_json(), LOCKED.model_dump_json())
+    assert as_there.replace(here, BUCKET) == rendered["rayjob-train.yaml"]["spec"]["entrypoint"]  # type: ignore[index]

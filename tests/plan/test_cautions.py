@@ -2,6 +2,8 @@
 
 from datetime import date
 
+import pytest
+
 from infra.plan.report import plan
 from infra.stack import StackSpec
 from tests.plan.stacks import JOB, known, pool, service, stack
@@ -104,3 +106,19 @@ def test_a_reservation_names_what_commitments_cost() -> None:
     assert "$1.89 for 1 year (read 2026-09-17), $1.22 for 3 years" in found["tpu-ray:pools[0].usd_per_chip_hour"]
     priced = {**reserved, "usd_per_chip_hour": 1.3}
     assert warned(stack([priced], [service("chat", "chat")])) == {}
+
+
+@pytest.mark.parametrize(
+    ("platform", "words"),
+    [
+        ({"image": "ghcr.io/me/a:1"}, "write ghcr.io/me/a:1@sha256:<the digest that `docker push` printed>"),
+        ({"image": f"ghcr.io/me/a:1@sha256:{'0' * 64}"}, "these zeros stand for the image's digest"),
+        ({"image": "ghcr.io/me/a:1", "code": "archive"}, ""),
+        ({"image": f"ghcr.io/me/a@sha256:{'0' * 63}1"}, ""),
+    ],
+)
+def test_code_in_an_image_that_may_become_another_is_told(platform: dict[str, object], words: str) -> None:
+    spec = stack([pool("chat", slices={"min": 1, "max": 2})], [service("chat", "chat")], platform=platform)
+    reason = warned(spec).get("tpu-ray:platform.image", "")
+    assert words in reason
+    assert bool(words) == bool(reason)

@@ -5,7 +5,7 @@ GKE: dict[str, object] = {
     "project": "my-project",
     "region": "us-east5",
     "zone": "us-east5-b",
-    "image": "us-docker.pkg.dev/my-project/ray/tpu-ray:0.1.0",
+    "image": f"us-docker.pkg.dev/my-project/ray/tpu-ray:0.1.0@sha256:{'ab' * 32}",
     "storage": "gs://my-bucket/runs",
     "namespace": "ml",
 }

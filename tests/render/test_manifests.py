@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from infra.plan.launches import job_launch, service_launch
 from infra.plan.workloads import job_entrypoint, serve_application
 from infra.platforms.gke.cluster import head_group, ray_cluster, worker_group
+from infra.platforms.gke.launches import job_launch, service_launch
 from infra.platforms.gke.machines import MACHINES
 from infra.platforms.gke.manifests import manifests, ray_job, ray_service
 from infra.stack import GkePlatform, PoolSpec, StackSpec, parse_stack
@@ -20,8 +20,6 @@ from tests.render.stacks import GKE, config
 from workloads.spec import JobLaunch, ServiceLaunch, catalogue
 from workloads.spec.generations import GENERATIONS
 from workloads.spec.pools import pool_resource
-
-BUCKET = str(GKE["storage"])
 
 
 def gke_stack(**changes: object) -> tuple[GkePlatform, StackSpec]:
@@ -66,7 +64,7 @@ def test_the_serve_config_is_what_every_platform_serves() -> None:
     platform, stack = gke_stack()
     for service in stack.services:
         served = yaml.safe_load(ray_service(platform, stack, service)["spec"]["serveConfigV2"])  # type: ignore[index]
-        launch = service_launch(stack, service, BUCKET)
+        launch = service_launch(platform, stack, service)
         assert served == {"applications": [serve_application(launch)]}
         # The replica reads back the very value that was written.
         assert ServiceLaunch.model_validate(served["applications"][0]["args"]) == launch
@@ -76,7 +74,7 @@ def test_the_entrypoint_is_what_every_platform_runs() -> None:
     platform, stack = gke_stack()
     (job,) = stack.jobs
     entrypoint = ray_job(platform, stack, job)["spec"]["entrypoint"]  # type: ignore[index]
-    launch = job_launch(stack, job, BUCKET)
+    launch = job_launch(platform, stack, job)
     assert entrypoint == job_entrypoint(launch)
     python, dash_m, module, argument = shlex.split(entrypoint)
     assert (python, dash_m, module) == ("python", "-m", "workloads.train")
@@ -86,7 +84,7 @@ def test_the_entrypoint_is_what_every_platform_runs() -> None:
 def test_a_service_of_a_job_reads_what_the_job_exports() -> None:
     platform, stack = gke_stack()
     served = yaml.safe_load(ray_service(platform, stack, stack.services[1])["spec"]["serveConfigV2"])  # type: ignore[index]
-    assert served["applications"][0]["args"]["model"] == f"{BUCKET}/train-r7/export"
+    assert served["applications"][0]["args"]["model"] == "/mnt/my-bucket/runs/train-r7/export"
 
 
 def test_the_worker_group_follows_from_the_slice() -> None:

@@ -21,6 +21,7 @@ from workloads.serve.http import Served, make_app
 from workloads.serve.loop import EngineLoop
 from workloads.serve.slice_hosts import SliceHosts
 from workloads.spec import ServiceLaunch
+from workloads.versions import check_versions
 
 logger = logging.getLogger("ray.serve")
 
@@ -44,7 +45,8 @@ class Replica:
     async def __init__(self, launch: ServiceLaunch, engine: str) -> None:  # type: ignore[misc]  # Serve awaits it
         self._hosts: SliceHosts | None = None
         self._loop: EngineLoop | None = None
-        # What the client gave is looked at first: a wrong path must not cost a slice.
+        # Image and model are looked at first: what is wrong with them must not cost a slice.
+        check_versions(launch.versions)
         tokenizer = await asyncio.to_thread(_tokenizer, launch)
         self._hosts = await asyncio.to_thread(SliceHosts.start, launch, engine)
         self._loop = EngineLoop(self._hosts, most_open(launch), STEP_TIMEOUT_S)

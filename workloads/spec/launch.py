@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from workloads.spec.job import JobSpec
 from workloads.spec.service import EngineSpec, ServiceSpec
 from workloads.spec.slices import Slice
+from workloads.spec.versions import Versions
 
 
 class ServiceLaunch(BaseModel):
@@ -26,6 +27,10 @@ class ServiceLaunch(BaseModel):
     """What clients put in `model` and `/v1/models` lists."""
     model_version: str = ""
     """The exported checkpoint's step of a `job:` model; a new value redeploys the application."""
+    code: str = ""
+    """Digest of the code where it does not come with the image; a new value is another mark."""
+    versions: Versions | None = None
+    """What has to be installed; looked at before the slice is taken."""
 
     @property
     def arguments(self) -> dict[str, object]:
@@ -76,6 +81,8 @@ class JobLaunch(BaseModel):
     slice: Slice
     storage: str
     """Folder or bucket shared by all hosts. A run writes only below `<storage>/<job>-<run>/`."""
+    versions: Versions | None = None
+    """What has to be installed; looked at before the slice is taken."""
 
     @property
     def run_name(self) -> str:

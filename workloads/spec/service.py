@@ -65,9 +65,9 @@ class ServiceSpec(BaseModel):
     model: str = Field(
         default="",
         description="`package:<python package>` (a model shipped in an installed package), `job:<job name>` "
-        "(what that job's run exported), or a path to a folder or .gguf file. With engine `vllm`: `hf:<organisation>/"
-        "<model>` of the hub, `job:<job name>`, or a path to a folder. Engine `app` has none: what it loads is its own "
-        "affair. Required with the other two.",
+        "(what that job's run exported), `hf:<organisation>/<name>[@<revision>]` (a model of the Hugging Face hub, "
+        "brought into the bucket or onto this machine once), or a path to a folder or .gguf file. Engine `app` has "
+        "none: what it loads is its own affair. Required with the other two.",
     )
     replicas: int = Field(default=1, ge=1, le=64, description="Copies of the model; each takes one slice.")
     engine: Engine = Field(

@@ -13,6 +13,7 @@ from workloads.data.problem import JobProblem
 from workloads.spec.launch import JobLaunch
 from workloads.spec.pools import pool_resource
 from workloads.train.folder import RunFolder
+from workloads.versions import WrongVersions, check_versions
 
 OK, FAILED, BAD_JOB = 0, 1, 2
 """Exit codes: the run is finished; it failed; the job can never work as written."""
@@ -30,6 +31,7 @@ def run(launch: JobLaunch) -> int:
     began = time.monotonic()
     folder = RunFolder(launch)
     try:
+        check_versions(launch.versions)
         facts = folder.exported()
         if facts is not None:
             say(f"run {launch.run_name} is already finished at step {facts['step']}: {folder.export}")
@@ -42,6 +44,9 @@ def run(launch: JobLaunch) -> int:
     except JobProblem as problem:
         say(f"error: {problem}")
         return BAD_JOB
+    except WrongVersions as wrong:
+        say(f"error: {wrong}")
+        return FAILED
     except OSError as error:
         say(f"error: the run's folder {folder.root} cannot be used: {error.strerror or error}; see `storage`")
         return FAILED

@@ -1,9 +1,11 @@
 """The Ray cluster inside a RayService or RayJob: a head without chips, and one worker group for the pool's slices."""
 
 import json
+from typing import Any
 
 from infra.plan.identity import ACCOUNT, HUB_KEY, HUB_SECRET
 from infra.plan.node_pools import POOL_LABEL, slice_selector
+from infra.platforms.gke.bucket_volume import mounted
 from infra.platforms.gke.machines import MACHINES
 from infra.stack import GkePlatform, PoolSpec
 from infra.stack.rules_names import CPU_POOL
@@ -26,14 +28,13 @@ HUB_TOKEN = {
 
 def ray_cluster(platform: GkePlatform, pool: PoolSpec, slices: int) -> Manifest:
     """A RayClusterSpec with `slices` slices of the pool."""
-    return {
-        "rayVersion": platform.ray_version,
-        "headGroupSpec": head_group(platform),
-        # KubeRay leaves `replicas` out of what it compares, so that another number there would be taken and do nothing.
-        # A group more at the end it adds to the cluster that runs (shouldUpdateCluster in rayservice_controller.go of
-        # 1.5, 1.6 and 1.7): so every slice is a group of its own, and one more disturbs none.
-        "workerGroupSpecs": [worker_group(platform, pool, f"{pool.name}-s{number}") for number in range(slices)],
-    }
+    # KubeRay leaves `replicas` out of what it compares, so that another number there would be taken and do nothing.
+    # A group more at the end it adds to the cluster that runs (shouldUpdateCluster in rayservice_controller.go of
+    # 1.5, 1.6 and 1.7): so every slice is a group of its own, and one more disturbs none.
+    workers = [worker_group(platform, pool, f"{pool.name}-s{number}") for number in range(slices)]
+    groups: list[dict[str, Any]] = [head_group(platform), *workers]
+    head, *workers = ({**group, "template": mounted(platform, group["template"])} for group in groups)
+    return {"rayVersion": platform.ray_version, "headGroupSpec": head, "workerGroupSpecs": workers}
 
 
 def head_group(platform: GkePlatform) -> Manifest:

@@ -15,6 +15,7 @@ from infra.components.registry import RegistryArgs
 from infra.components.slice_pool import Capacity, SlicePoolArgs
 from infra.components.workspace import Workspace, WorkspaceArgs, pod_identity
 from infra.plan.node_pools import cpu_machine
+from infra.platforms.gke.code import deploy_code
 from infra.platforms.gke.google import google_name, google_provider, kubernetes_provider
 from infra.platforms.gke.login import KEY, read_kubeconfig, stop
 from infra.platforms.gke.workloads import deploy_workloads
@@ -49,15 +50,20 @@ def deploy(stack_name: str, stack: StackSpec) -> None:
     workspace: WorkspaceArgs = {"namespace": platform.namespace}
     if token := pulumi.Config().get_secret("hubToken"):
         workspace["hub_token"] = token
-    before_pods: list[pulumi.Resource] = [Workspace("workspace", workspace, in_kubernetes), *login.pools]
+    # The project's identity pool comes with its first cluster; before that, IAM does not know the pods' account.
+    with_identities = after(on_google, login.cluster) if login.cluster else on_google
+    # Pods mount the bucket, so that without it, or without access to it, none starts.
+    storage = _storage(platform, google, with_identities)
+    pulumi.export("storage", storage.url)
+    before_pods: list[pulumi.Resource] = [Workspace("workspace", workspace, in_kubernetes), *login.pools, storage]
+    # Code that nothing uses any more leaves the state, though not the bucket: a protected one would refuse to.
+    unprotected = pulumi.ResourceOptions.merge(with_identities, pulumi.ResourceOptions(protect=False))
+    before_pods += deploy_code(platform, stack, after(unprotected, storage))
     if queued := [pool for pool in stack.pools if pool.capacity == "queued"]:
         queue: QueueArgs = {"namespace": platform.namespace, "chart": platform.kueue_chart, "pools": queued}
         before_pods.append(Queue("queue", queue, in_kubernetes))
     # A user's own kubeconfig is read again by each wait: what it holds has no place in a state.
     deploy_workloads(stack, platform.cluster.kubeconfig or login.kubeconfig, after(in_kubernetes, *before_pods))
-    # The project's identity pool comes with its first cluster; before that, IAM does not know the pods' account.
-    with_identities = after(on_google, login.cluster) if login.cluster else on_google
-    pulumi.export("storage", _storage(platform, google, with_identities).url)
     if platform.registry:
         where: RegistryArgs = {
             "project": platform.project,

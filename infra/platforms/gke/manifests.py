@@ -7,11 +7,13 @@ import yaml
 
 from infra.plan.chips import upgrade_strategy
 from infra.plan.identity import CLUSTER, QUEUE
-from infra.plan.launches import job_launch, service_launch
 from infra.plan.mark import mark_application
 from infra.plan.workloads import job_entrypoint, serve_application
 from infra.platforms.gke import guarded
 from infra.platforms.gke.cluster import Manifest, ray_cluster
+from infra.platforms.gke.code import job_code, runtime_env, service_code
+from infra.platforms.gke.launches import job_launch, service_launch
+from infra.platforms.gke.models import job_name, stage_job, staged_models
 from infra.platforms.gke.vllm_pods import with_vllm
 from infra.stack import GkePlatform, StackSpec
 from workloads.spec import EngineSpec, JobSpec, ServiceSpec, VllmSpec
@@ -21,15 +23,21 @@ FINISHED_TTL_S = 300
 
 
 def manifests(platform: GkePlatform, stack: StackSpec) -> dict[str, Manifest]:
-    """File name to manifest, services first, in the stack file's order."""
+    """File name to manifest: services first, in the stack file's order, last what brings models of the hub."""
     services = {f"rayservice-{s.name}.yaml": ray_service(platform, stack, s) for s in stack.services}
     jobs = {f"rayjob-{j.name}.yaml": ray_job(platform, stack, j) for j in stack.jobs}
-    return {**services, **jobs}
+    models = {
+        f"job-{job_name(m, f)}.yaml": stage_job(platform, m, f) for m, f in staged_models(platform, stack).items()
+    }
+    return {**services, **jobs, **models}
 
 
 def ray_service(platform: GkePlatform, stack: StackSpec, service: ServiceSpec) -> Manifest:
     """The RayService of one service."""
-    application = serve_application(service_launch(stack, service, platform.storage))
+    application = serve_application(service_launch(platform, stack, service))
+    if code := runtime_env(platform, service_code(platform)):
+        said = application.get("runtime_env", {})
+        application["runtime_env"] = {**(said if isinstance(said, dict) else {}), **code}
     tells_itself = isinstance(service.engine, EngineSpec)
     applications = [application] if tells_itself else [application, mark_application(application)]
     one_slice = json.dumps(_service_cluster(platform, stack, service, 1), sort_keys=True)
@@ -55,13 +63,15 @@ def _service_cluster(platform: GkePlatform, stack: StackSpec, service: ServiceSp
 
 def ray_job(platform: GkePlatform, stack: StackSpec, job: JobSpec) -> Manifest:
     """The RayJob of a job's run; its name holds the run, because KubeRay starts nothing when the spec changes."""
-    launch = job_launch(stack, job, platform.storage)
+    launch = job_launch(platform, stack, job)
+    code = runtime_env(platform, job_code(platform))
     return {
         "apiVersion": "ray.io/v1",
         "kind": "RayJob",
         "metadata": _metadata(platform, launch.run_name, queue=stack.pool(job.pool).capacity == "queued"),
         "spec": {
             "entrypoint": job_entrypoint(launch),
+            **({"runtimeEnvYAML": yaml.safe_dump(code)} if code else {}),
             "submissionMode": "K8sJobMode",
             # The run restarts from its checkpoint by itself; a retry here would be a new cluster on top of that.
             "backoffLimit": 0,

@@ -10,12 +10,13 @@ from infra.components.ray_job import RayJob
 from infra.components.ray_service import RayService
 from infra.plan.chips import upgrade_strategy
 from infra.plan.health import api_url, health_of
-from infra.plan.launches import job_launch, service_launch
 from infra.plan.mark import mark_of
 from infra.plan.workloads import serve_application
 from infra.platforms.gke.around import around_job, around_service, before_all, behind
+from infra.platforms.gke.launches import export_url, job_launch, service_launch
 from infra.platforms.gke.look import Wanted
 from infra.platforms.gke.manifests import ray_job, ray_service
+from infra.platforms.gke.models import deploy_models
 from infra.platforms.gke.ready_resource import Ready
 from infra.platforms.gke.waiting import Expected
 from infra.stack import GkePlatform, StackSpec
@@ -26,16 +27,18 @@ def deploy_workloads(stack: StackSpec, login: pulumi.Input[str], opts: pulumi.Re
     """Declare them, behind `opts`, and export `endpoints` and `jobs`. `login` is as `Ready` takes it."""
     platform = stack.platform
     assert isinstance(platform, GkePlatform)
-    launches = {job.name: job_launch(stack, job, platform.storage) for job in stack.jobs}
+    launches = {job.name: job_launch(platform, stack, job) for job in stack.jobs}
     for job in stack.jobs:
         after = behind(opts, around_job(platform, job, opts))
         RayJob(launches[job.name].run_name, {"manifest": ray_job(platform, stack, job)}, after)
+    models = deploy_models(platform, stack, opts)
     endpoints: dict[str, pulumi.Output[str]] = {}
     shared = before_all(platform, stack, opts)
     for service in stack.services:
         manifest = ray_service(platform, stack, service)
         beside = upgrade_strategy(stack, service) != "None"
-        after = behind(opts, [*shared, *around_service(platform, stack, service, login, opts)])
+        wants = [models[service.model]] if service.model in models else []
+        after = behind(opts, [*shared, *wants, *around_service(platform, stack, service, login, opts)])
         made = RayService(service.name, {"manifest": manifest, "beside": beside, "slices": service.replicas}, after)
         ready = Ready(
             service.name,
@@ -50,13 +53,16 @@ def deploy_workloads(stack: StackSpec, login: pulumi.Input[str], opts: pulumi.Re
     pulumi.export("endpoints", endpoints)
     pulumi.export(
         "jobs",
-        {name: {"run": launch.run_name, "export": launch.export_dir} for name, launch in launches.items()},
+        {
+            job.name: {"run": launches[job.name].run_name, "export": export_url(platform, stack, job)}
+            for job in stack.jobs
+        },
     )
 
 
 def _expected(platform: GkePlatform, stack: StackSpec, service: ServiceSpec) -> Expected:
     shape, count = stack.pool(service.pool).slice, service.replicas
-    launch = service_launch(stack, service, platform.storage)
+    launch = service_launch(platform, stack, service)
     tells_itself = isinstance(service.engine, EngineSpec)
     config_mark = "" if tells_itself else mark_of(serve_application(launch))
     return Expected(

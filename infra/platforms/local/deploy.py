@@ -14,12 +14,14 @@ from infra.platforms.local.cluster_resource import LocalCluster
 from infra.platforms.local.folders import Folders
 from infra.platforms.local.job_resource import JobFinished, JobRun
 from infra.platforms.local.leaving import declared
+from infra.platforms.local.model_resource import ModelStaged, models_folder
 from infra.platforms.local.readiness import Expected
 from infra.platforms.local.ready_resource import Ready
 from infra.platforms.local.serve_resource import ServeApp
 from infra.platforms.local.spec import ClusterSpec
 from infra.stack import StackSpec
 from workloads.spec import AppSpec, JobLaunch, ServiceLaunch, ServiceSpec
+from workloads.spec.hub import hub_model
 
 Application = Callable[[ServiceLaunch], Mapping[str, object]]
 
@@ -64,6 +66,13 @@ def deploy(
         )
         for name in dict.fromkeys(waited_for)
     }
+    staged = {
+        model: ModelStaged(
+            f"{named.org}-{named.name}-{named.revision}", model=model, folder=str(models_folder() / named.folder)
+        )
+        for model in dict.fromkeys(service.model for service in stack.services)
+        if (named := hub_model(model))
+    }
     endpoints: dict[str, pulumi.Output[str]] = {}
     for service in stack.services:
         application = _application(service, stack, storage, finished, application_of)
@@ -75,6 +84,7 @@ def deploy(
             session=cluster.session,
             declared=all_declared,
             hands_over_slice=service.model.startswith(JOB) and _is_full(stack, service.pool),
+            opts=pulumi.ResourceOptions(depends_on=[staged[service.model]] if service.model in staged else []),
         )
         ready = Ready(
             service.name,
@@ -104,7 +114,8 @@ def _application(
     """The service's Serve application as JSON; for a `job:` model known once the job's model is there."""
 
     def application(step: str = "") -> str:
-        return json.dumps(application_of(service_launch(stack, service, storage, step)), sort_keys=True)
+        launch = service_launch(stack, service, storage, step, str(models_folder()))
+        return json.dumps(application_of(launch), sort_keys=True)
 
     if not service.model.startswith(JOB):
         return application()

@@ -21,6 +21,7 @@ from tests.rig.cloud.seed import seed
 from tests.rig.cloud.settings import Settings, read_settings
 from tests.rig.cloud.world import (
     BUCKET,
+    BUCKET_OBJECT,
     CLUSTER,
     CRYPTO_KEY,
     KEY_RING,
@@ -229,9 +230,10 @@ class Cloud:
                 if refusals_network.nat_of(world, thing.outputs, id):
                     world.things.drop(ROUTER_NAT, nat)
         members = filled_others.MEMBERS_OF.get(token, "")
-        for member, thing in world.every(members).items():
-            if thing.own.get("target") == id:
-                world.things.drop(members, member)
+        for kind in (members, BUCKET_OBJECT if token == BUCKET else ""):
+            for one, thing in world.every(kind).items():
+                if thing.own.get("target") == id:
+                    world.things.drop(kind, one)
 
     def invoke(self, token: str, args: Object) -> Object:
         """The result of a function.

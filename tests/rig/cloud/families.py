@@ -15,6 +15,7 @@ from tests.rig.cloud.world import (
     ACCOUNT,
     ADDRESS,
     BUCKET,
+    BUCKET_OBJECT,
     CLUSTER,
     CRYPTO_KEY,
     FIREWALL,
@@ -145,6 +146,9 @@ FAMILIES: dict[str, Family] = {
         "Firewall", partial(_global, "firewalls"), partial(_in_network, FIREWALL), filled_network.fill_firewall, 0.2
     ),
     BUCKET: Family("Bucket", filled_others.bucket_id, refusals_others.bucket_taken, filled_others.fill_bucket),
+    BUCKET_OBJECT: Family(
+        "object", filled_others.object_id, refusals_others.object_of_no_bucket, filled_others.fill_object
+    ),
     ACCOUNT: Family(
         "service account", filled_others.account_id, refusals_others.account_taken, filled_others.fill_account
     ),

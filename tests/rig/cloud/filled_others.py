@@ -64,6 +64,24 @@ def fill_bucket(world: World, id: str, inputs: Object) -> Thing:
     return Thing({**plain_object(under(inputs, filled)), "location": location}, {"objects": []})
 
 
+def object_id(world: World, inputs: Object) -> str:
+    return f"{text(inputs.get('bucket'))}-{text(inputs.get('name'))}"
+
+
+def fill_object(world: World, id: str, inputs: Object) -> Thing:
+    bucket, name = text(inputs.get("bucket")), text(inputs.get("name"))
+    filled: Object = {
+        "contentType": "application/octet-stream",
+        "storageClass": "STANDARD",
+        "crc32c": mark(id, 8),
+        "md5hash": mark(id, 24),
+        "mediaLink": f"https://storage.googleapis.com/download/storage/v1/b/{bucket}/o/{name}",
+        "outputName": name,
+        "selfLink": f"https://www.googleapis.com/storage/v1/b/{bucket}/o/{name}",
+    }
+    return Thing(plain_object(under(inputs, filled)), {"target": bucket})
+
+
 def account_id(world: World, inputs: Object) -> str:
     project = world.project(inputs)
     return f"projects/{project}/serviceAccounts/{text(inputs.get('accountId'))}@{project}.iam.gserviceaccount.com"

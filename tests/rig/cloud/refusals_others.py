@@ -101,6 +101,14 @@ def bucket_taken(world: World, id: str, inputs: Object) -> None:
     )
 
 
+def object_of_no_bucket(world: World, id: str, inputs: Object) -> None:
+    """https://docs.cloud.google.com/storage/docs/json_api/v1/status-codes#404-not-found; a second object of one name
+    takes the place of the first.
+    """
+    if world.get(BUCKET, text(inputs.get("bucket"))) is None:
+        raise not_found("The specified bucket does not exist.")
+
+
 def bucket_full(world: World, id: str, state: Object) -> None:
     """The provider lists the objects first: terraform-provider-google-beta, resource_storage_bucket.go"""
     thing = world.get(BUCKET, id)

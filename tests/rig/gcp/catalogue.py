@@ -163,7 +163,7 @@ def _resource(token: str, raw: dict[str, Any]) -> ResourceType:
 @functools.cache
 def load_catalogue() -> Catalogue:
     """Read once per process."""
-    raw = json.loads((DATA / "schema.json").read_text())
+    raw = {**json.loads((DATA / "schema.json").read_text()), **json.loads((DATA / "bucket_object.json").read_text())}
     return Catalogue(
         resources={token: _resource(token, value) for token, value in raw.items() if "idFormat" in value},
         invokes={
