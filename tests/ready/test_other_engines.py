@@ -10,7 +10,7 @@ from infra.plan.health import PROXYS_OWN, Health, api_url, health_of
 from infra.platforms.gke.kubernetes_api import Kubernetes
 from infra.platforms.gke.look import Wanted, blocked_by, look
 from infra.platforms.gke.waiting import Expected, is_ready, unanswered
-from tests.ready.test_look import found, service, status
+from tests.ready.test_look import CLUSTER, HOSTS, found, service, status
 from workloads.spec import AppSpec, ServiceSpec, VllmSpec
 
 WANTED = Wanted("chat", "ml", hosts=4, mark="mark-2")
@@ -28,7 +28,7 @@ def seen(application: Json, mark: str = "mark-2", mark_status: str = "RUNNING", 
 
 
 def test_it_is_ready_when_serve_has_the_config_that_is_waited_for() -> None:
-    assert look(WANTED, found(seen(RUNNING))).ready
+    assert look(WANTED, found(seen(RUNNING), HOSTS)).ready
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,8 @@ class Answers(Kubernetes):
         return service(seen(RUNNING))
 
     def every(self, path: str, **query: str) -> list[Any]:
-        return []
+        clusters = [{"metadata": {"name": CLUSTER}}]
+        return {"rayclusters": clusters, "pods": list(HOSTS)}.get(path.rpartition("/")[2], [])
 
     def through_service(self, namespace: str, service: str, port: int, path: str) -> httpx.Response:
         self.asked.append(path)

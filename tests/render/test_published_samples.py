@@ -87,10 +87,13 @@ def made(like: Sample, **pool: object) -> dict[str, Any]:
 def test_the_same_shape_gets_the_values_of_the_published_sample(like: Sample) -> None:
     spec = made(like)["spec"]
     cluster = spec["rayClusterConfig" if like.kind == "RayService" else "rayClusterSpec"]
-    (group,) = cluster["workerGroupSpecs"]
+    group, *others = cluster["workerGroupSpecs"]
+    # The samples have one group of so many slices; here every slice is a group.
+    assert all({**other, "groupName": group["groupName"]} == group for other in others)
     pod = group["template"]["spec"]
     (container,) = pod["containers"]
-    assert (group["replicas"], group["numOfHosts"]) == (like.replicas, like.hosts)
+    assert group["replicas"] * (1 + len(others)) == like.replicas
+    assert group["numOfHosts"] == like.hosts
     for amounts in container["resources"].values():
         assert amounts["google.com/tpu"] == like.tpu
     assert pod["nodeSelector"]["cloud.google.com/gke-tpu-accelerator"] == like.accelerator
