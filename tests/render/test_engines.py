@@ -75,7 +75,7 @@ def test_vllm_is_ray_serve_llm_with_the_slice_of_the_pool() -> None:
                 {
                     "model_loading_config": {
                         "model_id": "Llama-3.1-8B-Instruct",
-                        "model_source": "meta-llama/Llama-3.1-8B-Instruct",
+                        "model_source": "/mnt/my-bucket/runs/models/meta-llama/Llama-3.1-8B-Instruct/main",
                     },
                     "accelerator_type": "TPU-V6E",
                     "accelerator_config": {"kind": "tpu", "topology": "4x4"},
@@ -103,7 +103,7 @@ def test_vllm_serves_what_a_job_has_exported_with_the_jobs_context() -> None:
     service = {**VLLM, "model": "job:train", "engine": "vllm"}
     job = {"name": "train", "pool": "pool", "run": "r7"}
     (found,) = served(manifest(service, jobs=[job]))[0]["args"]["llm_configs"]
-    assert found["model_loading_config"] == {"model_id": "train", "model_source": "gs://my-bucket/runs/train-r7/export"}
+    assert found["model_loading_config"] == {"model_id": "train", "model_source": "/mnt/my-bucket/runs/train-r7/export"}
     assert found["engine_kwargs"]["max_model_len"] == 128
 
 
@@ -136,9 +136,11 @@ def test_ray_serve_llm_finds_no_token_that_it_could_copy() -> None:
         (container,) = pod["containers"]
         environment = {entry["name"]: entry["value"] for entry in container["env"]}
         assert not {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"} & set(environment)
-        (mount,) = container["volumeMounts"]
+        (mount,) = (
+            one for one in container["volumeMounts"] if environment["HF_TOKEN_PATH"].startswith(one["mountPath"])
+        )
         assert environment["HF_TOKEN_PATH"] == f"{mount['mountPath']}/token"
-        (volume,) = pod["volumes"]
+        (volume,) = (one for one in pod["volumes"] if one["name"] == mount["name"])
         assert volume == {"name": mount["name"], "secret": {"secretName": "tpu-ray-hub", "optional": True}}
 
 

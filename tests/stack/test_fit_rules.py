@@ -108,7 +108,7 @@ def test_emulated_slices_have_no_hbm() -> None:
 
 
 def test_a_model_of_unknown_size_and_broken_parts_are_left_to_others() -> None:
-    unknown = config("v5e", "1x1", services=[{"name": "chat", "pool": "p", "model": "gs://bucket/model"}])
+    unknown = config("v5e", "1x1", services=[{"name": "chat", "pool": "p", "model": "gs://my-bucket/model"}])
     assert problems(unknown) == []
     for part, value in (("model", 3), ("engine", {"context": 8}), ("pool", "q")):
         made = served("v5e", "1x1")
