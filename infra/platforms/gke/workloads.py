@@ -13,9 +13,10 @@ from infra.plan.health import api_url, health_of
 from infra.plan.launches import job_launch, service_launch
 from infra.plan.mark import mark_of
 from infra.plan.workloads import serve_application
-from infra.platforms.gke.around import around_job, around_service, before_all, behind
+from infra.platforms.gke.around import around_job, around_service, before_all
 from infra.platforms.gke.look import Wanted
 from infra.platforms.gke.manifests import ray_job, ray_service
+from infra.platforms.gke.order import after
 from infra.platforms.gke.ready_resource import Ready
 from infra.platforms.gke.waiting import Expected
 from infra.stack import GkePlatform, StackSpec
@@ -28,15 +29,15 @@ def deploy_workloads(stack: StackSpec, login: pulumi.Input[str], opts: pulumi.Re
     assert isinstance(platform, GkePlatform)
     launches = {job.name: job_launch(stack, job, platform.storage) for job in stack.jobs}
     for job in stack.jobs:
-        after = behind(opts, around_job(platform, job, opts))
-        RayJob(launches[job.name].run_name, {"manifest": ray_job(platform, stack, job)}, after)
+        behind = after(opts, *around_job(platform, job, opts))
+        RayJob(launches[job.name].run_name, {"manifest": ray_job(platform, stack, job)}, behind)
     endpoints: dict[str, pulumi.Output[str]] = {}
     shared = before_all(platform, stack, opts)
     for service in stack.services:
         manifest = ray_service(platform, stack, service)
         beside = upgrade_strategy(stack, service) != "None"
-        after = behind(opts, [*shared, *around_service(platform, stack, service, login, opts)])
-        made = RayService(service.name, {"manifest": manifest, "beside": beside, "slices": service.replicas}, after)
+        behind = after(opts, *shared, *around_service(platform, stack, service, login, opts))
+        made = RayService(service.name, {"manifest": manifest, "beside": beside}, behind)
         ready = Ready(
             service.name,
             login=login,
