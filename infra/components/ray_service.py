@@ -7,12 +7,10 @@ import pulumi
 import pulumi_kubernetes as k8s
 
 from infra.plan.identity import CLUSTER
+from workloads.spec.service import MOST_REPLICAS
 
 SKIP_AWAIT = {"pulumi.com/skipAwait": "true"}
 """Pulumi's own wait knows only that the object exists; whether it answers is another resource's."""
-
-MOST_SLICES = 64
-"""Replicas that a service can have."""
 
 
 class RayServiceArgs(TypedDict):
@@ -22,8 +20,6 @@ class RayServiceArgs(TypedDict):
     """The whole object."""
     beside: bool
     """Whether a changed Ray cluster may come up beside the old one; otherwise the old one goes first."""
-    slices: int
-    """Slices of the Ray cluster, each a worker group."""
 
 
 class RayService(pulumi.ComponentResource):
@@ -41,27 +37,28 @@ class RayService(pulumi.ComponentResource):
                 # The name is fixed, and a second one of it would be deleted by the end of a replacement:
                 # https://github.com/pulumi/pulumi-kubernetes/issues/4522
                 delete_before_replace=True,
-                replace_on_changes=None if args["beside"] else _replaced_by(args["slices"]),
+                replace_on_changes=None if args["beside"] else _replaced_by(args["manifest"]),
             ),
         )
         self.uid = uid(made)
         self.register_outputs({"uid": self.uid})
 
 
-def _replaced_by(slices: int) -> list[str]:
+def _replaced_by(manifest: Mapping[str, object]) -> list[str]:
     """Changes of the Ray cluster that KubeRay, with upgradeStrategy None, would take and do nothing with.
 
     More slices are none of them: KubeRay adds worker groups that come behind the others to the cluster that runs.
     Groups that go are, and so is what makes a slice or the head another, which `CLUSTER` names.
     """
-    gone = [f"spec.rayClusterConfig.workerGroupSpecs[{number}]" for number in range(slices, MOST_SLICES)]
+    spec = manifest["spec"]
+    assert isinstance(spec, Mapping)
+    slices = len(spec["rayClusterConfig"]["workerGroupSpecs"])
+    gone = [f"spec.rayClusterConfig.workerGroupSpecs[{number}]" for number in range(slices, MOST_REPLICAS)]
     return [f'metadata.annotations["{CLUSTER}"]', *gone]
 
 
 def custom_resource(
-    name: str,
-    manifest: Mapping[str, object],
-    opts: pulumi.ResourceOptions,
+    name: str, manifest: Mapping[str, object], opts: pulumi.ResourceOptions
 ) -> k8s.apiextensions.CustomResource:
     """The object of a manifest, which nobody waits for."""
     metadata = manifest["metadata"]

@@ -5,7 +5,7 @@ from pydantic import BaseModel, ConfigDict
 from infra.stack import StackSpec
 from infra.stack.model_size import SizeOf, served_size, trained_size
 from workloads.spec import EngineSpec, JobSpec, ServiceSpec
-from workloads.spec.fit import GIB, Fit, serving_fit, training_fit
+from workloads.spec.fit import GIB, Fit, gib_up, serving_fit, training_fit
 
 UNCHECKED = "unchecked"
 
@@ -59,7 +59,7 @@ def job_hbm(stack: StackSpec, job: JobSpec) -> HbmPlan | None:
 def _of(fit: Fit) -> HbmPlan:
     return HbmPlan(
         hbm_gib_per_chip=fit.hbm // GIB,
-        gib_per_chip=-(-100 * fit.used // GIB) / 100,
+        gib_per_chip=gib_up(fit.used),
         percent=fit.percent,
         bytes_per_chip=fit.parts,
         margin_bytes=fit.margin,

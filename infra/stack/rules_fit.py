@@ -12,11 +12,9 @@ from infra.stack.rules_services import pool_of
 from infra.stack.translate import Entry
 from workloads.spec import EngineSpec, JobSpec, ServiceSpec, Slice
 from workloads.spec.decoder import LlamaConfig
-from workloads.spec.fit import GIB, Fit, next_batch, serving_fit, smallest, tensor_degrees, training_fit
+from workloads.spec.fit import GIB, Fit, gib_up, next_batch, serving_fit, smallest, tensor_degrees, training_fit
 from workloads.spec.layout import mesh_shape
-
-LEAST_CONTEXT = 16
-"""The shortest context that a service may have."""
+from workloads.spec.service import LEAST_CONTEXT
 
 
 def fit_problems(
@@ -65,7 +63,7 @@ def sum_of(fit: Fit) -> str:
 
 def up(size: int) -> str:
     """Bytes as GiB with two digits, never less than they are."""
-    return f"{-(-100 * size // GIB) / 100:.2f}"
+    return f"{gib_up(size):.2f}"
 
 
 def _service(

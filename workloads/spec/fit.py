@@ -100,6 +100,11 @@ def training_fit(config: LlamaConfig, global_batch: int, tensor: int, found: Sli
     return _on_chip(parts, found)
 
 
+def gib_up(size: int) -> float:
+    """Bytes as GiB, rounded up to a hundredth."""
+    return -(-100 * size // GIB) / 100
+
+
 def weights_per_device(config: LlamaConfig, tensor: int) -> int:
     """Numbers of the parameters that one device holds."""
     shapes = parameter_shapes(config).items()

@@ -11,6 +11,8 @@ NAME_PATTERN = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"
 Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=47)]
 """A DNS-1035 label within KubeRay's limit for RayService and RayJob names."""
 
+MOST_REPLICAS = 64
+LEAST_CONTEXT = 16
 
 _BUCKETS = (64, 256, 1024)
 
@@ -24,7 +26,7 @@ class EngineSpec(BaseModel):
     max_slots: int = Field(default=4, ge=1, le=256, description="Requests decoded together, over the whole slice.")
     context: int = Field(
         default=1024,
-        ge=16,
+        ge=LEAST_CONTEXT,
         le=131072,
         description="Tokens of prompt and answer together, per request. Absent and `model: job:<name>`: that job's.",
     )
@@ -69,7 +71,7 @@ class ServiceSpec(BaseModel):
         "brought into the bucket or onto this machine once), or a path to a folder or .gguf file. Engine `app` has "
         "none: what it loads is its own affair. Required with the other two.",
     )
-    replicas: int = Field(default=1, ge=1, le=64, description="Copies of the model; each takes one slice.")
+    replicas: int = Field(default=1, ge=1, le=MOST_REPLICAS, description="Copies of the model; each takes one slice.")
     engine: Engine = Field(
         default=EngineSpec(),
         description="What makes the answers: `jax`, the bundled engine, `vllm` or `app`; or a mapping with its `kind` "

@@ -53,11 +53,6 @@ def around_job(platform: GkePlatform, job: JobSpec, opts: pulumi.ResourceOptions
     return [_policy(platform, f"job-{job.name}", name, {JOB_LABEL: job.name}, False, opts)]
 
 
-def behind(opts: pulumi.ResourceOptions, resources: list[pulumi.Resource]) -> pulumi.ResourceOptions:
-    """The same options, behind these resources."""
-    return pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=resources))
-
-
 def _policy(
     platform: GkePlatform, name: str, object_name: str, pods: dict[str, str], serves: bool, opts: pulumi.ResourceOptions
 ) -> NetworkPolicy:

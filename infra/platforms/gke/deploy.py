@@ -18,6 +18,7 @@ from infra.plan.node_pools import cpu_machine
 from infra.platforms.gke.code import deploy_code
 from infra.platforms.gke.google import google_name, google_provider, kubernetes_provider
 from infra.platforms.gke.login import KEY, read_kubeconfig, stop
+from infra.platforms.gke.order import after
 from infra.platforms.gke.workloads import deploy_workloads
 from infra.stack import GkePlatform, PoolSpec, StackSpec
 
@@ -81,11 +82,6 @@ class Login:
     cluster: pulumi.Resource | None
     schedulable: list[pulumi.Resource]
     pools: list[pulumi.Resource]
-
-
-def after(opts: pulumi.ResourceOptions, *resources: pulumi.Resource) -> pulumi.ResourceOptions:
-    """The same options, behind these resources."""
-    return pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=list(resources)))
 
 
 def _log_in(stack_name: str, stack: StackSpec, opts: pulumi.ResourceOptions) -> Login:

@@ -12,11 +12,12 @@ from infra.plan.chips import upgrade_strategy
 from infra.plan.health import api_url, health_of
 from infra.plan.mark import mark_of
 from infra.plan.workloads import serve_application
-from infra.platforms.gke.around import around_job, around_service, before_all, behind
+from infra.platforms.gke.around import around_job, around_service, before_all
 from infra.platforms.gke.launches import export_url, job_launch, service_launch
 from infra.platforms.gke.look import Wanted
 from infra.platforms.gke.manifests import ray_job, ray_service
 from infra.platforms.gke.models import deploy_models
+from infra.platforms.gke.order import after
 from infra.platforms.gke.ready_resource import Ready
 from infra.platforms.gke.waiting import Expected
 from infra.stack import GkePlatform, StackSpec
@@ -29,8 +30,8 @@ def deploy_workloads(stack: StackSpec, login: pulumi.Input[str], opts: pulumi.Re
     assert isinstance(platform, GkePlatform)
     launches = {job.name: job_launch(platform, stack, job) for job in stack.jobs}
     for job in stack.jobs:
-        after = behind(opts, around_job(platform, job, opts))
-        RayJob(launches[job.name].run_name, {"manifest": ray_job(platform, stack, job)}, after)
+        behind = after(opts, *around_job(platform, job, opts))
+        RayJob(launches[job.name].run_name, {"manifest": ray_job(platform, stack, job)}, behind)
     models = deploy_models(platform, stack, opts)
     endpoints: dict[str, pulumi.Output[str]] = {}
     shared = before_all(platform, stack, opts)
@@ -38,8 +39,8 @@ def deploy_workloads(stack: StackSpec, login: pulumi.Input[str], opts: pulumi.Re
         manifest = ray_service(platform, stack, service)
         beside = upgrade_strategy(stack, service) != "None"
         wants = [models[service.model]] if service.model in models else []
-        after = behind(opts, [*shared, *wants, *around_service(platform, stack, service, login, opts)])
-        made = RayService(service.name, {"manifest": manifest, "beside": beside, "slices": service.replicas}, after)
+        behind = after(opts, *shared, *wants, *around_service(platform, stack, service, login, opts))
+        made = RayService(service.name, {"manifest": manifest, "beside": beside}, behind)
         ready = Ready(
             service.name,
             login=login,
