@@ -8,6 +8,7 @@ from infra.stack.model import Platform, PoolSpec, StackSpec
 from infra.stack.plain import Plain, TooLargeError, is_secret, is_secret_name, plain, secrets_in, without_secrets
 from infra.stack.problems import Problem, StackError
 from infra.stack.rules_capacity import capacity_problems
+from infra.stack.rules_fit import fit_problems
 from infra.stack.rules_gke import gke_problems
 from infra.stack.rules_jobs import job_problems
 from infra.stack.rules_names import node_pool_name_problems
@@ -51,6 +52,7 @@ def parse_stack(config: Mapping[str, object], project: str = "tpu-ray") -> Stack
     ]
     problems += job_problems(jobs, known)
     problems += capacity_problems(services, jobs, known)
+    problems += fit_problems(platform, services, jobs, known)
     if problems:
         raise StackError(_in_order(problems, project))
     return StackSpec(
@@ -224,7 +226,7 @@ def _in_order(problems: list[Problem], project: str) -> list[Problem]:
 
     def place(problem: Problem) -> tuple[int, int]:
         head, bracket, rest = problem.key.partition("[")
-        number = int(rest.split("]")[0]) if bracket and rest.split("]")[0].isdigit() else -1
+        number = int(rest.split("]")[0]) if bracket and rest.split("]")[0].isdecimal() else -1
         head = head.split(".")[0]
         return (heads.index(head) if head in heads else len(heads), number)
 

@@ -87,15 +87,17 @@ def made(like: Sample, **pool: object) -> dict[str, Any]:
 def test_the_same_shape_gets_the_values_of_the_published_sample(like: Sample) -> None:
     spec = made(like)["spec"]
     cluster = spec["rayClusterConfig" if like.kind == "RayService" else "rayClusterSpec"]
-    (group,) = cluster["workerGroupSpecs"]
-    pod = group["template"]["spec"]
-    (container,) = pod["containers"]
-    assert (group["replicas"], group["numOfHosts"]) == (like.replicas, like.hosts)
-    for amounts in container["resources"].values():
-        assert amounts["google.com/tpu"] == like.tpu
-    assert pod["nodeSelector"]["cloud.google.com/gke-tpu-accelerator"] == like.accelerator
-    assert pod["nodeSelector"]["cloud.google.com/gke-tpu-topology"] == like.topology
-    assert {"name": "JAX_PLATFORMS", "value": "tpu,cpu"} in container["env"]
+    groups = cluster["workerGroupSpecs"]
+    assert sum(group["replicas"] for group in groups) == like.replicas
+    for group in groups:
+        pod = group["template"]["spec"]
+        (container,) = pod["containers"]
+        assert group["numOfHosts"] == like.hosts
+        for amounts in container["resources"].values():
+            assert amounts["google.com/tpu"] == like.tpu
+        assert pod["nodeSelector"]["cloud.google.com/gke-tpu-accelerator"] == like.accelerator
+        assert pod["nodeSelector"]["cloud.google.com/gke-tpu-topology"] == like.topology
+        assert {"name": "JAX_PLATFORMS", "value": "tpu,cpu"} in container["env"]
     assert "google.com/tpu" not in str(cluster["headGroupSpec"])
     if like.kind == "RayJob":
         assert spec["shutdownAfterJobFinishes"] is True

@@ -61,6 +61,9 @@ def look(wanted: Wanted, found: Found) -> Look:
         return Look(status, failure=f"{status}: {reason}")
     upgrading = bool(found.status.get("pendingServiceStatus", {}).get("rayClusterName"))
     if status == "RUNNING" and not upgrading and _condition(found, "Ready").get("status") == "True":
+        # A replica more begins with its hosts; until Serve has heard of it, what runs already is all that it knows.
+        if _hosts_running(pods) < wanted.hosts:
+            return Look(_before_serve(wanted, found, cluster, pods))
         return Look("RUNNING", ready=True)
     said = "" if reason == "Serve gave no reason" else f": {reason.splitlines()[0][:200]}"
     return Look(f"Serve is {status or 'starting'}{said}")
@@ -119,13 +122,16 @@ def _before_serve(wanted: Wanted, found: Found, cluster: str, pods: list[Object]
     """How far the Ray cluster is."""
     if not cluster:
         return "waiting for KubeRay to make the Ray cluster"
-    workers = [pod for pod in pods if not is_head(pod)]
-    running = sum(pod.get("status", {}).get("phase") == "Running" for pod in workers)
+    running = _hosts_running(pods)
     head = next((pod for pod in pods if is_head(pod)), None)
     words = f"Ray cluster {cluster}: head {(head or {}).get('status', {}).get('phase', 'missing')}"
     words += f", {running} of {wanted.hosts} TPU hosts run"
     stuck = next((why for pod in pods if (why := _why_not_running(found, pod))), "")
     return f"{words}; {stuck}" if stuck else words
+
+
+def _hosts_running(pods: list[Object]) -> int:
+    return sum(pod.get("status", {}).get("phase") == "Running" for pod in pods if not is_head(pod))
 
 
 def _why_not_running(found: Found, pod: Object) -> str:

@@ -1,9 +1,12 @@
 """One RayService for each service and one RayJob for each job's run. Pure."""
 
+import hashlib
+import json
+
 import yaml
 
 from infra.plan.chips import upgrade_strategy
-from infra.plan.identity import QUEUE
+from infra.plan.identity import CLUSTER, QUEUE
 from infra.plan.launches import job_launch, service_launch
 from infra.plan.workloads import job_entrypoint, serve_application
 from infra.platforms.gke import guarded
@@ -25,16 +28,21 @@ def manifests(platform: GkePlatform, stack: StackSpec) -> dict[str, Manifest]:
 def ray_service(platform: GkePlatform, stack: StackSpec, service: ServiceSpec) -> Manifest:
     """The RayService of one service."""
     applications = [serve_application(service_launch(stack, service, platform.storage))]
+
+    def cluster(slices: int) -> Manifest:
+        made = ray_cluster(platform, stack.pool(service.pool), slices)
+        return guarded.of_service(platform, made, service.name)
+
+    one_slice = json.dumps(cluster(1), sort_keys=True)
+    mark = {CLUSTER: hashlib.sha256(one_slice.encode()).hexdigest()[:12]}
     return {
         "apiVersion": "ray.io/v1",
         "kind": "RayService",
-        "metadata": _metadata(platform, service.name),
+        "metadata": {**_metadata(platform, service.name), "annotations": mark},
         "spec": {
             "serveConfigV2": yaml.safe_dump({"applications": applications}, sort_keys=False),
             "upgradeStrategy": {"type": upgrade_strategy(stack, service)},
-            "rayClusterConfig": guarded.of_service(
-                platform, ray_cluster(platform, stack.pool(service.pool), service.replicas), service.name
-            ),
+            "rayClusterConfig": cluster(service.replicas),
         },
     }
 

@@ -97,7 +97,7 @@ class Ready(Resource, module="gke", name="Ready"):
         login: pulumi.Input[str],
         context: str | None,
         expected: Expected,
-        uid: pulumi.Input[str],
+        uid: pulumi.Input[str | None],
         manifest: str,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:

@@ -32,7 +32,7 @@ def deploy_workloads(stack: StackSpec, login: pulumi.Input[str], opts: pulumi.Re
         manifest = ray_service(platform, stack, service)
         beside = upgrade_strategy(stack, service) != "None"
         after = behind(opts, [*shared, *around_service(platform, stack, service, login, opts)])
-        made = RayService(service.name, {"manifest": manifest, "beside": beside}, after)
+        made = RayService(service.name, {"manifest": manifest, "beside": beside, "slices": service.replicas}, after)
         ready = Ready(
             service.name,
             login=login,
