@@ -61,7 +61,7 @@ class NetworkPolicy(pulumi.ComponentResource):
         k8s.networking.v1.NetworkPolicy(
             name,
             metadata={"name": args["object_name"], "namespace": args["namespace"]},
-            spec={**mine, "policyTypes": ["Ingress"], "ingress": ingress},  # type: ignore[arg-type]
+            spec={**mine, "policyTypes": ["Ingress"], "ingress": ingress},
             opts=pulumi.ResourceOptions(parent=self),
         )
         self.register_outputs({})

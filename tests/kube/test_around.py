@@ -64,7 +64,9 @@ def test_every_field_is_known_and_legal(plane: ControlPlane) -> None:
         for one in declared(STACK):
             kind = one.type.rpartition(":")[2]
             if one.type.startswith("kubernetes:") and kind in PATHS:
-                body = {key: value for key, value in one.inputs.items() if value is not None}
+                # The engine's numbers have a fraction, which a provider in Go writes only where it is one.
+                text = json.dumps({key: value for key, value in one.inputs.items() if value is not None})
+                body = json.loads(text, parse_float=lambda number: int(float(number)))
                 answer = make(client, PATHS[kind], body)
                 assert answer.is_success, (kind, answer.text)
                 assert answer.json()["metadata"]["name"] == one.inputs["metadata"]["name"]
