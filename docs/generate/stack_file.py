@@ -38,7 +38,18 @@ from infra.stack.rules_network import (
 )
 from infra.stack.rules_services import LONGEST_MULTI_HOST_NAME, LONGEST_NAME
 from infra.stack.translate import as_number
-from workloads.spec import BUNDLED_TEXTS, DataSpec, EngineSpec, JobSpec, MeshSpec, ModelSpec, ServiceSpec
+from workloads.spec import (
+    BUNDLED_TEXTS,
+    AppSpec,
+    DataSpec,
+    EngineSpec,
+    JobSpec,
+    MeshSpec,
+    ModelSpec,
+    ServiceSpec,
+    VllmSpec,
+)
+from workloads.spec.engines import DERIVED_FROM_SLICE, SAID_ELSEWHERE
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "stack-file.md"
@@ -93,7 +104,21 @@ SECTIONS: tuple[tuple[str, str, type[BaseModel]], ...] = (
     ),
     ("`tpu-ray:pools[].slices`", "Where one number is not enough.", SliceCount),
     ("`tpu-ray:services[]`", "What answers over HTTP, from replicas that each own a whole slice.", ServiceSpec),
-    ("`tpu-ray:services[].engine`", "Every shape it names is compiled before the service is ready.", EngineSpec),
+    (
+        "`tpu-ray:services[].engine`, jax",
+        "The bundled engine. Every shape it names is compiled before the service is ready.",
+        EngineSpec,
+    ),
+    (
+        "`tpu-ray:services[].engine`, vllm",
+        "vLLM through Ray Serve LLM. Accelerator, topology and the number of chips follow from the slice of the pool.",
+        VllmSpec,
+    ),
+    (
+        "`tpu-ray:services[].engine`, app",
+        "A Serve application of your own, on the slices of the pool. See [services](services.md).",
+        AppSpec,
+    ),
     ("`tpu-ray:jobs[]`", "What is trained: one run on one slice, from a text to a model.", JobSpec),
     ("`tpu-ray:jobs[].model`", "A model of the Llama family, trained from scratch.", ModelSpec),
     (
@@ -109,8 +134,8 @@ SECTIONS: tuple[tuple[str, str, type[BaseModel]], ...] = (
 )
 
 
-def _said(words: tuple[str, ...]) -> str:
-    return " and ".join(f"`{word}`" for word in words)
+def _said(words: tuple[str, ...], between: str = " and ") -> str:
+    return between.join(f"`{word}`" for word in words)
 
 
 _LENT_SAID = _said(LENT)
@@ -125,6 +150,11 @@ RULES = (
     "with `model: job:<name>` starts when that job has ended, so the two may share a slice.",
     "`prefill_buckets` ascend, and none is longer than the context. A service with `model: job:<name>` has the "
     "context of that job's model, or less.",
+    "`engine: vllm` is not for `local`, nor for slices made of the smaller of two machine types. In its `kwargs` there "
+    f"is none of {_said(DERIVED_FROM_SLICE, ', ')} (they follow from the slice) and none of "
+    f"{_said(tuple(SAID_ELSEWHERE), ', ')} (other keys say them).",
+    "`model` is required with engine `jax` and `vllm`, and has no place beside `app`.",
+    "Nothing in an engine's `args` or `kwargs` is called like a secret.",
     "`width` divides into an even part per head, and `kv_heads` divides `heads`.",
     "`mesh`: `data` x `tensor` is the number of devices of the slice (chips; two per chip on v7x), and `tensor` "
     "divides the heads.",
@@ -191,14 +221,18 @@ def _section(title: str, about: str, model: type[BaseModel]) -> str:
 
 def _default(name: str, field: FieldInfo) -> str:
     default = field.default
-    if default is PydanticUndefined or name == "kind":
+    if default is PydanticUndefined or (name == "kind" and default != "jax"):
         return "**required**"
-    if default is None:
+    if default in (None, ""):
         return ""
     if isinstance(default, SliceCount):
         return f"`{default.max}`"
+    if name == "engine":
+        return "`jax`"
     if isinstance(default, BaseModel):
         return "its defaults"
+    if isinstance(default, dict):
+        return "none"
     if isinstance(default, tuple):
         return f"`{list(default)}`" if default else "none"
     if isinstance(default, bool):
@@ -213,6 +247,10 @@ def _kind(name: str, field: FieldInfo) -> str:
     if annotation is SliceCount:
         return "whole number from 1, or mapping"
     if any(isinstance(one, type) and issubclass(one, BaseModel) for one in (annotation, *options)):
+        return "mapping"
+    if name == "engine":
+        return "`jax`, `vllm`, or mapping"
+    if get_origin(annotation) is dict:
         return "mapping"
     if get_origin(annotation) is tuple:
         return _LISTS.get(name, _WHOLE_NUMBERS)

@@ -76,6 +76,12 @@ def custom_resource(
     )
 
 
+def uid(made: k8s.apiextensions.CustomResource) -> pulumi.Output[str | None]:
+    """Names the very object. In a preview of a new one there is none, also where the rest of `metadata` is known."""
+    found: pulumi.Output[str | None] = made.metadata.apply(lambda metadata: dict(metadata or {}).get("uid"))
+    return found
+
+
 def _cleaned_up(manifest: Mapping[str, object]) -> Mapping[str, object]:
     """With a Redis, KubeRay cleans up there when a Ray cluster is deleted, by a pod that needs the cluster's secret.
 
@@ -88,9 +94,3 @@ def _cleaned_up(manifest: Mapping[str, object]) -> Mapping[str, object]:
         return manifest
     annotations = {**metadata.get("annotations", {}), "pulumi.com/deletionPropagationPolicy": "background"}
     return {**manifest, "metadata": {**metadata, "annotations": annotations}}
-
-
-def uid(made: k8s.apiextensions.CustomResource) -> pulumi.Output[str | None]:
-    """Names the very object. In a preview of a new one there is none, also where the rest of `metadata` is known."""
-    found: pulumi.Output[str | None] = made.metadata.apply(lambda metadata: dict(metadata or {}).get("uid"))
-    return found

@@ -4,6 +4,7 @@ from typing import Any
 
 import pulumi
 import pytest
+import yaml
 
 from infra.platforms.gke.workloads import deploy_workloads
 from infra.stack import StackSpec
@@ -82,3 +83,12 @@ def test_the_wait_knows_what_the_service_has_to_answer_with() -> None:
     assert once["manifest"] != other["manifest"]
     assert wait(replicas=2)["hosts"] == 2
     assert once["login"] == LOGIN
+
+
+def test_the_wait_for_another_engine_knows_the_mark_of_the_config_and_what_to_ask() -> None:
+    service = {"name": "chat", "pool": "small", "engine": {"kind": "app", "import_path": "my_app:build"}}
+    found = workloads(pools=[{"name": "small", "generation": "v6e", "topology": "1x1"}], services=[service], jobs=[])
+    wait, made = found["Ready chat"].inputs, found["RayService chat"].inputs
+    _, mark = yaml.safe_load(made["spec"]["serveConfigV2"])["applications"]
+    assert (wait["config_mark"], wait["mark"]) == (mark["args"]["mark"], "")
+    assert (wait["health"], wait["answers_below"]) == ("/", 500)

@@ -87,17 +87,18 @@ def made(like: Sample, **pool: object) -> dict[str, Any]:
 def test_the_same_shape_gets_the_values_of_the_published_sample(like: Sample) -> None:
     spec = made(like)["spec"]
     cluster = spec["rayClusterConfig" if like.kind == "RayService" else "rayClusterSpec"]
-    groups = cluster["workerGroupSpecs"]
-    assert sum(group["replicas"] for group in groups) == like.replicas
-    for group in groups:
-        pod = group["template"]["spec"]
-        (container,) = pod["containers"]
-        assert group["numOfHosts"] == like.hosts
-        for amounts in container["resources"].values():
-            assert amounts["google.com/tpu"] == like.tpu
-        assert pod["nodeSelector"]["cloud.google.com/gke-tpu-accelerator"] == like.accelerator
-        assert pod["nodeSelector"]["cloud.google.com/gke-tpu-topology"] == like.topology
-        assert {"name": "JAX_PLATFORMS", "value": "tpu,cpu"} in container["env"]
+    group, *others = cluster["workerGroupSpecs"]
+    # The samples have one group of so many slices; here every slice is a group.
+    assert all({**other, "groupName": group["groupName"]} == group for other in others)
+    pod = group["template"]["spec"]
+    (container,) = pod["containers"]
+    assert group["replicas"] * (1 + len(others)) == like.replicas
+    assert group["numOfHosts"] == like.hosts
+    for amounts in container["resources"].values():
+        assert amounts["google.com/tpu"] == like.tpu
+    assert pod["nodeSelector"]["cloud.google.com/gke-tpu-accelerator"] == like.accelerator
+    assert pod["nodeSelector"]["cloud.google.com/gke-tpu-topology"] == like.topology
+    assert {"name": "JAX_PLATFORMS", "value": "tpu,cpu"} in container["env"]
     assert "google.com/tpu" not in str(cluster["headGroupSpec"])
     if like.kind == "RayJob":
         assert spec["shutdownAfterJobFinishes"] is True

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from infra.plan.mark import mark_name
 from infra.platforms.gke.found import Found, Object, is_head, when, written_at
 from infra.platforms.serve_reason import deepest_reason
 
@@ -26,6 +27,9 @@ class Wanted:
     name: str
     namespace: str
     hosts: int
+    mark: str = ""
+    """The deployment that Serve lists once it has the config waited for (`infra.plan.mark`); empty where the answer of
+    the service tells it."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,8 @@ def look(wanted: Wanted, found: Found) -> Look:
     application = coming.get("applicationStatuses", {}).get(wanted.name)
     if application is None:
         return Look(_before_serve(wanted, found, cluster, pods))
+    if old := _old_config(wanted, coming):
+        return old
     status, reason = application.get("status", ""), deepest_reason(_messages(application))
     if status in GIVEN_UP:
         return Look(status, failure=f"{status}: {reason}")
@@ -75,6 +81,8 @@ def blocked_by(wanted: Wanted, found: Found) -> str:
     pods = found.pods_of(cluster)
     application = found.coming().get("applicationStatuses", {}).get(wanted.name)
     if application:
+        if old := _old_config(wanted, found.coming()):
+            return old.failure or old.progress
         return f"Serve is {application.get('status') or 'starting'}: {deepest_reason(_messages(application))}"
     for pod in pods:
         why = _why_not_running(found, pod)
@@ -88,6 +96,19 @@ def blocked_by(wanted: Wanted, found: Found) -> str:
     if not found.status:
         return "KubeRay has not looked at the RayService: is the Ray operator add-on of the cluster on?"
     return str(_condition(found, "Ready").get("message") or _before_serve(wanted, found, cluster, pods))
+
+
+def _old_config(wanted: Wanted, coming: Object) -> Look | None:
+    """What is known while the statuses are about another config than the one waited for; None once it is that one."""
+    if not wanted.mark:
+        return None
+    told = coming.get("applicationStatuses", {}).get(mark_name(wanted.name)) or {}
+    if wanted.mark in told.get("serveDeploymentStatuses", {}):
+        return None
+    if told.get("status") in GIVEN_UP:
+        why = f"{told['status']}: {deepest_reason(_messages(told))}"
+        return Look("mark", failure=f"{why} (application {mark_name(wanted.name)}, which needs tpu-ray in the image)")
+    return Look("waiting for Serve to get the change")
 
 
 def _refusal(wanted: Wanted, found: Found) -> str | None:

@@ -8,6 +8,7 @@ import pulumi
 from kubernetes.config import ConfigException
 from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, ResourceProvider, UpdateResult
 
+from infra.plan.health import BUNDLED, Health
 from infra.platforms.dynamic import differs, reports_plainly, say, text
 from infra.platforms.errors import PlatformError
 from infra.platforms.gke.kubernetes_api import Kubernetes
@@ -25,7 +26,7 @@ class ReadyProvider(ResourceProvider):
 
     @reports_plainly
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> DiffResult:
-        changed = differs(olds, news, "mark", "uid", "manifest")
+        changed = differs(olds, news, "mark", "uid", "manifest", "health")
         return DiffResult(changes=changed or text(olds, "url") is None or not _answers(news))
 
     @reports_plainly
@@ -63,10 +64,11 @@ def _answers(props: dict[str, Any]) -> bool:
 
 def _expected(props: dict[str, Any]) -> Expected:
     return Expected(
-        Wanted(props["service"], props["namespace"], int(props["hosts"])),
+        Wanted(props["service"], props["namespace"], int(props["hosts"]), props.get("config_mark", "")),
         props["mark"],
         props["slices"],
         float(props["timeout_s"]),
+        Health(props["health"], int(props["answers_below"])) if "health" in props else BUNDLED,
     )
 
 
@@ -109,6 +111,9 @@ class Ready(Resource, module="gke", name="Ready"):
             "namespace": expected.wanted.namespace,
             "hosts": expected.wanted.hosts,
             "mark": expected.mark,
+            "config_mark": expected.wanted.mark,
+            "health": expected.health.path,
+            "answers_below": expected.health.below,
             "slices": expected.slices,
             "timeout_s": expected.timeout_s,
             "uid": uid,
