@@ -236,7 +236,7 @@ def _in_order(problems: list[Problem], project: str) -> list[Problem]:
 
     def place(problem: Problem) -> tuple[int, int]:
         head, bracket, rest = problem.key.partition("[")
-        number = int(rest.split("]")[0]) if bracket and rest.split("]")[0].isdigit() else -1
+        number = int(rest.split("]")[0]) if bracket and rest.split("]")[0].isdecimal() else -1
         head = head.split(".")[0]
         return (heads.index(head) if head in heads else len(heads), number)
 

@@ -171,3 +171,19 @@ def test_kuberay_gives_probes_that_loading_a_model_does_not_fail(version: str) -
     assert "if rayContainer.LivenessProbe == nil" in source
     assert "if creatorCRDType == utils.RayServiceCRD && rayNodeType == rayv1.WorkerNode" in source
     assert 'RayServeProxyHealthPath   = "-/healthz"' in constants
+
+
+@pytest.mark.parametrize(
+    "ray",
+    [
+        {"token_authentication": False},
+        {"services_first": True},
+        {"gcs_fault_tolerance": {"redis_address": "redis:6379"}},
+    ],
+    ids=lambda ray: next(iter(ray)),
+)
+def test_a_ray_cluster_that_is_guarded_otherwise_is_another_one(ray: dict[str, object]) -> None:
+    """So that it is rolled out, or replaces the old one where there is no slice beside it."""
+    stack = {**STACK, "tpu-ray:platform": {**STACK["tpu-ray:platform"], "ray": ray}}
+    before, after = (around(one)["RayService chat"].inputs["metadata"]["annotations"] for one in (STACK, stack))
+    assert before["tpu-ray/cluster"] != after["tpu-ray/cluster"]
