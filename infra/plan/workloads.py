@@ -6,6 +6,7 @@ Every platform uses these two functions, so what was tried on one machine is wha
 import shlex
 
 from workloads.spec import JobLaunch, ServiceLaunch
+from workloads.spec.job import PLATFORM_KEYS
 
 SERVE_IMPORT_PATH = "workloads.serve.app:build"
 TRAIN_MODULE = "workloads.train"
@@ -25,5 +26,7 @@ def serve_application(launch: ServiceLaunch) -> dict[str, object]:
 
 
 def job_entrypoint(launch: JobLaunch) -> str:
-    """The shell command of one run: `python -m workloads.train '<launch as JSON>'`."""
-    return shlex.join(["python", "-m", TRAIN_MODULE, launch.model_dump_json()])
+    """The shell command of one run: the user's own, or `python -m workloads.train '<launch as JSON>'`."""
+    if launch.job.entrypoint is not None:
+        return launch.job.entrypoint
+    return shlex.join(["python", "-m", TRAIN_MODULE, launch.model_dump_json(exclude={"job": set(PLATFORM_KEYS)})])

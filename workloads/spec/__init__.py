@@ -5,12 +5,14 @@ Pure pydantic: importing this package brings in neither pulumi, ray nor jax.
 
 from workloads.spec.job import BUNDLED_TEXTS, DataSpec, JobSpec, MeshSpec, ModelSpec
 from workloads.spec.launch import JobLaunch, ServiceLaunch
+from workloads.spec.run import DeclaredRun
 from workloads.spec.service import EngineSpec, ServiceSpec
 from workloads.spec.slices import Slice, SliceError, catalogue, resolve_slice, slice_mistakes
 
 __all__ = [
     "BUNDLED_TEXTS",
     "DataSpec",
+    "DeclaredRun",
     "EngineSpec",
     "JobLaunch",
     "JobSpec",
