@@ -1,6 +1,7 @@
 """One RayService."""
 
 from collections.abc import Mapping
+from copy import copy
 from typing import TypedDict
 
 import pulumi
@@ -25,7 +26,10 @@ class RayService(pulumi.ComponentResource):
     uid: pulumi.Output[str]
 
     def __init__(self, name: str, args: RayServiceArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("tpu-ray:index:RayService", name, {}, opts)
+        # A component is not replaced itself; its RayService is.
+        own = copy(opts) if opts else pulumi.ResourceOptions()
+        replace_with, own.replace_with = own.replace_with, None
+        super().__init__("tpu-ray:index:RayService", name, {}, own)
         made = custom_resource(
             name,
             args["manifest"],
@@ -36,6 +40,7 @@ class RayService(pulumi.ComponentResource):
                 delete_before_replace=True,
                 # With upgradeStrategy None KubeRay takes a changed cluster and does nothing with it.
                 replace_on_changes=None if args["beside"] else ["spec.rayClusterConfig"],
+                replace_with=replace_with,
             ),
         )
         self.uid = made.metadata["uid"]

@@ -29,6 +29,8 @@ class Declared:
     retain_on_delete: bool
     ignore_changes: tuple[str, ...]
     replace_on_changes: tuple[str, ...]
+    replace_with: tuple[str, ...]
+    """URNs."""
 
 
 class _Nothing(Mocks):
@@ -43,6 +45,7 @@ class _Nothing(Mocks):
             "selfLink": named,
             "email": f"{args.name}@example.iam.gserviceaccount.com",
             "etag": "1",
+            "exported": args.inputs.get("export"),
         }
         outputs = {**filled, **args.inputs}
         if "metadata" in outputs:
@@ -56,7 +59,8 @@ class _Nothing(Mocks):
             "addonsConfigs": [{"rayOperatorConfigs": [{"enabled": True}]}],
             "workloadIdentityConfigs": [{"workloadPool": f"{args.args.get('project')}.svc.id.goog"}],
         }
-        return {**args.args, **cluster, "number": "123456789012"}, []
+        exported = {"bucketObjects": [{"name": args.args.get("prefix")}], "content": '{"step": 10}'}
+        return {**args.args, **cluster, **exported, "number": "123456789012"}, []
 
 
 class _Recorder(MockMonitor):
@@ -77,6 +81,7 @@ class _Recorder(MockMonitor):
                     request.retainOnDelete,
                     tuple(request.ignoreChanges),
                     tuple(request.replaceOnChanges),
+                    tuple(request.replace_with),
                 )
             )
         return super().RegisterResource(request)  # type: ignore[no-untyped-call]

@@ -24,13 +24,14 @@ def workloads(**changes: object) -> dict[str, Declared]:
 
 def test_a_service_is_a_rayservice_and_a_wait_and_a_run_is_a_rayjob() -> None:
     found = workloads()
-    assert set(found) == {"RayService chat", "RayService trained", "RayJob train-r7", "Ready chat", "Ready trained"}
-    assert all(one.protect for one in found.values())
+    services = {"RayService chat", "RayService trained", "Ready chat", "Ready trained"}
+    assert set(found) == {*services, "RayJob train", "JobFinished train"}
+    assert all(found[name].protect for name in services)
 
 
 def test_pulumi_does_not_wait_for_what_it_cannot_judge() -> None:
     for name, one in workloads().items():
-        if not name.startswith("Ready"):
+        if not name.startswith(("Ready", "JobFinished")):
             assert one.inputs["metadata"]["annotations"] == {"pulumi.com/skipAwait": "true"}
 
 
@@ -44,12 +45,6 @@ def test_without_a_spare_slice_a_changed_cluster_replaces_the_old_one_first(most
     assert made.inputs["spec"]["upgradeStrategy"]["type"] == ("NewCluster" if most > 1 else "None")
     # https://github.com/pulumi/pulumi-kubernetes/issues/4522: the end of a replacement would delete the new object.
     assert made.delete_before_replace
-
-
-def test_a_run_keeps_what_it_was_started_with() -> None:
-    made = workloads()["RayJob train-r7"]
-    assert made.ignore_changes == ("spec",)
-    assert made.inputs["metadata"]["name"] == "train-r7"
 
 
 def test_the_wait_knows_what_the_service_has_to_answer_with() -> None:

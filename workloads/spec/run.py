@@ -9,6 +9,9 @@ from workloads.spec.slices import Slice
 LAUNCH_VARIABLE = "TPU_RAY_LAUNCH"
 """Environment variable of the run, on all its hosts: a DeclaredRun as JSON."""
 
+TIME_OF_RUN = "{run-time}"
+"""Stands for a scheduled run's time wherever its pattern has its name; in no name of a user's own."""
+
 
 class DeclaredRun(BaseModel):
     """The run and its slice, as the stack file has them."""
@@ -33,3 +36,21 @@ class DeclaredRun(BaseModel):
             KeyError: it belongs to none.
         """
         return cls.model_validate_json(os.environ[LAUNCH_VARIABLE])
+
+
+SUBMISSION_VARIABLE, JOB_VARIABLE = "TPU_RAY_SUBMISSION", "TPU_RAY_JOB"
+"""Environment variables of `python -m workloads.submit_run`: a Submission as JSON, and the name of the pod's Job."""
+
+
+class Submission(BaseModel):
+    """What a schedule begins at its times."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    schedule: str
+    """Name of the CronJob; its runs carry it as the value of `label`."""
+    label: str
+    manifest: str
+    """The RayJob as JSON, with TIME_OF_RUN for each run's time."""
+    keep: int
+    """How many runs are still listed, the one that begins included."""

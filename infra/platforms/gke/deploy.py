@@ -54,7 +54,7 @@ def deploy(stack_name: str, stack: StackSpec) -> None:
         queue: QueueArgs = {"namespace": platform.namespace, "chart": platform.kueue_chart, "pools": queued}
         before_pods.append(Queue("queue", queue, in_kubernetes))
     # A user's own kubeconfig is read again by each wait: what it holds has no place in a state.
-    deploy_workloads(stack, platform.cluster.kubeconfig or login.kubeconfig, after(in_kubernetes, *before_pods))
+    deploy_workloads(stack, platform.cluster.kubeconfig or login.kubeconfig, after(in_kubernetes, *before_pods), google)
     # The project's identity pool comes with its first cluster; before that, IAM does not know the pods' account.
     with_identities = after(on_google, login.cluster) if login.cluster else on_google
     pulumi.export("storage", _storage(platform, google, with_identities).url)

@@ -1,29 +1,33 @@
-"""One RayService for each service and one RayJob for each job's run. Pure."""
+"""One RayService for each service and one RayJob for each job's run, or what begins its runs at their times. Pure."""
 
 import yaml
 
 from infra.plan.chips import upgrade_strategy
-from infra.plan.identity import QUEUE
-from infra.plan.launches import job_launch, service_launch
-from infra.plan.workloads import job_entrypoint, serve_application
+from infra.plan.launches import service_launch
+from infra.plan.workloads import serve_application
 from infra.platforms.gke.cluster import Manifest, ray_cluster
+from infra.platforms.gke.job_manifest import ray_job
+from infra.platforms.gke.schedule import schedule_manifests
 from infra.stack import GkePlatform, StackSpec
-from workloads.spec import JobSpec, ServiceSpec
-
-FINISHED_TTL_S = 300
-"""How long a finished run's Ray cluster, and so its slice, stays for a look at its logs."""
+from workloads.spec import ServiceSpec
 
 
 def manifests(platform: GkePlatform, stack: StackSpec) -> dict[str, Manifest]:
     """File name to manifest, services first, in the stack file's order."""
     services = {f"rayservice-{s.name}.yaml": ray_service(platform, stack, s) for s in stack.services}
-    jobs = {f"rayjob-{j.name}.yaml": ray_job(platform, stack, j) for j in stack.jobs}
+    jobs: dict[str, Manifest] = {}
+    for job in stack.jobs:
+        if job.schedule is None:
+            jobs[f"rayjob-{job.name}.yaml"] = ray_job(platform, stack, job)
+        else:
+            made = schedule_manifests(platform, stack, job)
+            jobs |= {f"{kind.lower()}-{job.name}.yaml": manifest for kind, manifest in made.items()}
     return {**services, **jobs}
 
 
-def ray_service(platform: GkePlatform, stack: StackSpec, service: ServiceSpec) -> Manifest:
-    """The RayService of one service."""
-    applications = [serve_application(service_launch(stack, service, platform.storage))]
+def ray_service(platform: GkePlatform, stack: StackSpec, service: ServiceSpec, model_version: str = "") -> Manifest:
+    """The RayService of one service. `model_version` is the exported step of a `job:` model."""
+    applications = [serve_application(service_launch(stack, service, platform.storage, model_version))]
     return {
         "apiVersion": "ray.io/v1",
         "kind": "RayService",
@@ -36,29 +40,5 @@ def ray_service(platform: GkePlatform, stack: StackSpec, service: ServiceSpec) -
     }
 
 
-def ray_job(platform: GkePlatform, stack: StackSpec, job: JobSpec) -> Manifest:
-    """The RayJob of a job's run; its name holds the run, because KubeRay starts nothing when the spec changes."""
-    launch = job_launch(stack, job, platform.storage)
-    return {
-        "apiVersion": "ray.io/v1",
-        "kind": "RayJob",
-        "metadata": _metadata(platform, launch.run_name, queue=stack.pool(job.pool).capacity == "queued"),
-        "spec": {
-            "entrypoint": job_entrypoint(launch),
-            "submissionMode": "K8sJobMode",
-            # The run restarts from its checkpoint by itself; a retry here would be a new cluster on top of that.
-            "backoffLimit": 0,
-            "activeDeadlineSeconds": job.timeout_s,
-            # Without these two a finished run keeps its slice, and its bill, for ever.
-            "shutdownAfterJobFinishes": True,
-            "ttlSecondsAfterFinished": FINISHED_TTL_S,
-            "rayClusterSpec": ray_cluster(platform, stack.pool(job.pool), 1),
-        },
-    }
-
-
-def _metadata(platform: GkePlatform, name: str, queue: bool = False) -> Manifest:
-    labels = {"app.kubernetes.io/managed-by": "tpu-ray"}
-    if queue:
-        labels["kueue.x-k8s.io/queue-name"] = QUEUE
-    return {"name": name, "namespace": platform.namespace, "labels": labels}
+def _metadata(platform: GkePlatform, name: str) -> Manifest:
+    return {"name": name, "namespace": platform.namespace, "labels": {"app.kubernetes.io/managed-by": "tpu-ray"}}

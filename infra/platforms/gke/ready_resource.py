@@ -42,7 +42,7 @@ class ReadyProvider(ResourceProvider):
 
 
 def _ready(props: dict[str, Any]) -> dict[str, Any]:
-    kubernetes = _log_in(props)
+    kubernetes = log_in(props)
     try:
         return {**props, "url": wait_until_ready(kubernetes, _expected(props), say)}
     finally:
@@ -52,7 +52,7 @@ def _ready(props: dict[str, Any]) -> dict[str, Any]:
 def _answers(props: dict[str, Any]) -> bool:
     if text(props, "login") is None:
         return False
-    kubernetes = _log_in(props)
+    kubernetes = log_in(props)
     try:
         return is_ready(kubernetes, _expected(props))
     except httpx.HTTPError:
@@ -70,7 +70,7 @@ def _expected(props: dict[str, Any]) -> Expected:
     )
 
 
-def _log_in(props: dict[str, Any]) -> Kubernetes:
+def log_in(props: dict[str, Any]) -> Kubernetes:
     """`login` is a kubeconfig, or the path of the user's own: that one's secrets have no place in a state."""
     login = props["login"]
     try:
@@ -97,18 +97,20 @@ class Ready(Resource, module="gke", name="Ready"):
         login: pulumi.Input[str],
         context: str | None,
         expected: Expected,
+        mark: pulumi.Input[str],
         uid: pulumi.Input[str],
-        manifest: str,
+        manifest: pulumi.Input[str],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """`manifest` names the RayService's spec, `uid` the very object: with either, the wait begins anew."""
+        """`manifest` names the RayService's spec, `uid` the very object: with either, the wait begins anew. `mark` is
+        the expected one; of a job's model it is known only after the job."""
         props = {
             "login": login,
             "context": context,
             "service": expected.wanted.name,
             "namespace": expected.wanted.namespace,
             "hosts": expected.wanted.hosts,
-            "mark": expected.mark,
+            "mark": mark,
             "slices": expected.slices,
             "timeout_s": expected.timeout_s,
             "uid": uid,

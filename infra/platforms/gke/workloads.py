@@ -2,40 +2,52 @@
 
 import hashlib
 import json
+from collections.abc import Callable
 
 import pulumi
 
-from infra.components.ray_job import RayJob
 from infra.components.ray_service import RayService
 from infra.plan.chips import upgrade_strategy
 from infra.plan.launches import job_launch, service_launch
+from infra.platforms.gke.cluster import Manifest
+from infra.platforms.gke.job_workloads import deploy_jobs
 from infra.platforms.gke.look import Wanted
-from infra.platforms.gke.manifests import ray_job, ray_service
+from infra.platforms.gke.manifests import ray_service
 from infra.platforms.gke.ready_resource import Ready
 from infra.platforms.gke.waiting import Expected
 from infra.stack import GkePlatform, StackSpec
 from workloads.spec import ServiceSpec
 
 
-def deploy_workloads(stack: StackSpec, login: pulumi.Input[str], opts: pulumi.ResourceOptions) -> None:
-    """Declare them, behind `opts`, and export `endpoints` and `jobs`. `login` is as `Ready` takes it."""
+def deploy_workloads(
+    stack: StackSpec,
+    login: pulumi.Input[str],
+    opts: pulumi.ResourceOptions,
+    google: pulumi.ProviderResource | None = None,
+) -> None:
+    """Declare them, behind `opts`, and export `endpoints` and `jobs`. `login` is as `Ready` takes it; `google` reads
+    what runs have left in the bucket.
+    """
     platform = stack.platform
     assert isinstance(platform, GkePlatform)
     launches = {job.name: job_launch(stack, job, platform.storage) for job in stack.jobs}
-    for job in stack.jobs:
-        RayJob(launches[job.name].run_name, {"manifest": ray_job(platform, stack, job)}, opts)
+    runs = deploy_jobs(stack, login, opts, google)
     endpoints: dict[str, pulumi.Output[str]] = {}
     for service in stack.services:
+        told = runs.step(service).apply(_told(platform, stack, service))
         manifest = ray_service(platform, stack, service)
         beside = upgrade_strategy(stack, service) != "None"
-        made = RayService(service.name, {"manifest": manifest, "beside": beside}, opts)
+        spec = {**_spec(manifest), "serveConfigV2": told["serveConfigV2"]}
+        in_order = runs.behind(opts, service)
+        made = RayService(service.name, {"manifest": {**manifest, "spec": spec}, "beside": beside}, in_order)
         ready = Ready(
             service.name,
             login=login,
             context=platform.cluster.context,
             expected=_expected(platform, stack, service),
+            mark=told["mark"],
             uid=made.uid,
-            manifest=hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:12],
+            manifest=told["manifest"],
             opts=pulumi.ResourceOptions(depends_on=[made], protect=opts.protect),
         )
         endpoints[service.name] = ready.url.apply(lambda url: f"{url}/v1")
@@ -46,11 +58,31 @@ def deploy_workloads(stack: StackSpec, login: pulumi.Input[str], opts: pulumi.Re
     )
 
 
-def _expected(platform: GkePlatform, stack: StackSpec, service: ServiceSpec) -> Expected:
+def _told(platform: GkePlatform, stack: StackSpec, service: ServiceSpec) -> Callable[[str], dict[str, str]]:
+    """What depends on the version of a job's model: the Serve config, the mark it answers with, and the manifest's."""
+
+    def told(model_version: str) -> dict[str, str]:
+        manifest = ray_service(platform, stack, service, model_version)
+        return {
+            "serveConfigV2": str(_spec(manifest)["serveConfigV2"]),
+            "mark": _expected(platform, stack, service, model_version).mark,
+            "manifest": hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:12],
+        }
+
+    return told
+
+
+def _spec(manifest: Manifest) -> Manifest:
+    spec = manifest["spec"]
+    assert isinstance(spec, dict)
+    return spec
+
+
+def _expected(platform: GkePlatform, stack: StackSpec, service: ServiceSpec, model_version: str = "") -> Expected:
     shape, count = stack.pool(service.pool).slice, service.replicas
     return Expected(
         Wanted(service.name, platform.namespace, count * shape.hosts),
-        service_launch(stack, service, platform.storage).mark,
+        service_launch(stack, service, platform.storage, model_version).mark,
         f"{count} {shape.generation} {shape.topology} slice{'s' if count > 1 else ''} of pool `{service.pool}`",
         float(service.ready_timeout_s),
     )
