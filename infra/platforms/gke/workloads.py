@@ -30,7 +30,7 @@ def deploy_workloads(
     """
     platform = stack.platform
     assert isinstance(platform, GkePlatform)
-    launches = {job.name: job_launch(stack, job, platform.storage) for job in stack.jobs}
+    launches = {job.name: job_launch(stack, job, platform.storage) for job in stack.jobs if job.schedule is None}
     runs = deploy_jobs(stack, login, opts, google)
     endpoints: dict[str, pulumi.Output[str]] = {}
     for service in stack.services:
