@@ -5,7 +5,7 @@ from typing import TypedDict
 
 import pulumi
 
-from infra.components.ray_service import custom_resource
+from infra.components.ray_service import custom_resource, uid
 
 FOLLOWED = ("suspend",)
 """What KubeRay acts on in a RayJob that is there (updateStatusToSuspendingIfNeeded, and the status Suspended)."""
@@ -47,7 +47,7 @@ class RayJob(pulumi.ComponentResource):
     the next run.
     """
 
-    uid: pulumi.Output[str]
+    uid: pulumi.Output[str | None]
     run: pulumi.Resource
     """What is replaced when another run begins."""
 
@@ -63,5 +63,5 @@ class RayJob(pulumi.ComponentResource):
                 delete_before_replace=True,
             ),
         )
-        self.uid, self.run = made.metadata["uid"], made
+        self.uid, self.run = uid(made), made
         self.register_outputs({"uid": self.uid})

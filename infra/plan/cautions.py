@@ -6,6 +6,7 @@ from datetime import date
 from pydantic import BaseModel, ConfigDict
 
 from infra.plan.chips import kept, of_services, to_roll_out, upgrade_strategy
+from infra.plan.fit import UNCHECKED, HbmPlan
 from infra.plan.node_pools import MAX_RUN_S
 from infra.plan.pools import PoolPlan, price_row, zone_of
 from infra.plan.price import Price
@@ -26,8 +27,10 @@ class Warn(BaseModel):
         return f"{self.key}: {self.reason}"
 
 
-def warnings_of(stack: StackSpec, pools: Sequence[PoolPlan], today: date) -> tuple[Warn, ...]:
-    """All warnings: about dollars first, then pool by pool, service by service, job by job."""
+def warnings_of(
+    stack: StackSpec, pools: Sequence[PoolPlan], today: date, hbm: Sequence[HbmPlan | None]
+) -> tuple[Warn, ...]:
+    """All warnings: about dollars first, then pool by pool, service by service, job by job. `hbm`: the services'."""
     platform = stack.platform
     if not isinstance(platform, GkePlatform):
         free = "emulated slices on this machine: their chips are no TPU chips and cost no dollars"
@@ -39,6 +42,7 @@ def warnings_of(stack: StackSpec, pools: Sequence[PoolPlan], today: date) -> tup
         *_old_prices(stack, today),
         *_pools(stack, pools),
         *_services(stack),
+        *_unknown_sizes(stack, hbm),
         *_jobs(stack),
     )
 
@@ -155,6 +159,15 @@ def _services(stack: StackSpec) -> Iterator[Warn]:
                 f"slices.max {to_roll_out(stack, service)} pool {pool.name} could hold old and new"
             )
             yield Warn(key=f"{key}.pool", reason=reason)
+
+
+def _unknown_sizes(stack: StackSpec, hbm: Sequence[HbmPlan | None]) -> Iterator[Warn]:
+    for number, (service, chip) in enumerate(zip(stack.services, hbm, strict=True)):
+        if chip is not None and chip.unchecked is not None:
+            reason = (
+                f"the size of {service.model} is not known here ({chip.unchecked}), so whether it fits is {UNCHECKED}"
+            )
+            yield Warn(key=f"tpu-ray:services[{number}].model", reason=reason)
 
 
 def _jobs(stack: StackSpec) -> Iterator[Warn]:

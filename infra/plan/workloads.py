@@ -9,19 +9,23 @@ from workloads.spec import JobLaunch, ServiceLaunch
 from workloads.spec.job import PLATFORM_KEYS
 
 SERVE_IMPORT_PATH = "workloads.serve.app:build"
+DEPLOYMENT = "Replica"
+"""Name of its only deployment."""
 TRAIN_MODULE = "workloads.train"
 
 
 def serve_application(launch: ServiceLaunch) -> dict[str, object]:
     """One entry of Serve's `applications` list (schema: ServeApplicationSchema of Ray 2.60).
 
-    Replicas and their options are set inside `build`, from the same launch value, so they are not repeated here.
+    The number of replicas stands beside the arguments, so that another number restarts none of them; their other
+    options are set inside `build`, from the launch value.
     """
     return {
         "name": launch.service.name,
         "route_prefix": f"/{launch.service.name}",
         "import_path": SERVE_IMPORT_PATH,
-        "args": launch.model_dump(mode="json"),
+        "args": launch.arguments,
+        "deployments": [{"name": DEPLOYMENT, "num_replicas": launch.service.replicas}],
     }
 
 

@@ -8,6 +8,7 @@ from infra.stack.model import Platform, PoolSpec, StackSpec
 from infra.stack.plain import Plain, TooLargeError, is_secret, is_secret_name, plain, secrets_in, without_secrets
 from infra.stack.problems import Problem, StackError
 from infra.stack.rules_capacity import capacity_problems
+from infra.stack.rules_fit import fit_problems
 from infra.stack.rules_gke import gke_problems
 from infra.stack.rules_jobs import job_problems
 from infra.stack.rules_names import node_pool_name_problems
@@ -53,6 +54,7 @@ def parse_stack(config: Mapping[str, object], project: str = "tpu-ray") -> Stack
     problems += job_problems(jobs, known)
     problems += run_problems(jobs, services, _queued(platform, pools))
     problems += capacity_problems(services, jobs, known)
+    problems += fit_problems(platform, services, jobs, known)
     if problems:
         raise StackError(_in_order(in_our_words(problems, jobs), project))
     return StackSpec(

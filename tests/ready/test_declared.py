@@ -32,10 +32,17 @@ def test_a_service_is_a_rayservice_and_a_wait_and_a_run_is_a_rayjob() -> None:
 def test_pulumi_does_not_wait_for_what_it_cannot_judge() -> None:
     for name, one in workloads().items():
         if not name.startswith(("Ready", "JobFinished")):
-            assert one.inputs["metadata"]["annotations"] == {"pulumi.com/skipAwait": "true"}
+            assert one.inputs["metadata"]["annotations"]["pulumi.com/skipAwait"] == "true"
 
 
-@pytest.mark.parametrize(("most", "replaced"), [(1, ("spec.rayClusterConfig",)), (2, ())])
+# Not group 0: more groups behind it are added to what runs.
+REPLACED = (
+    'metadata.annotations["tpu-ray/cluster"]',
+    *(f"spec.rayClusterConfig.workerGroupSpecs[{number}]" for number in range(1, 64)),
+)
+
+
+@pytest.mark.parametrize(("most", "replaced"), [(1, REPLACED), (2, ())])
 def test_without_a_spare_slice_a_changed_cluster_replaces_the_old_one_first(most: int, replaced: object) -> None:
     """https://github.com/ray-project/kuberay/issues/4239: a second cluster would wait for ever for its slice."""
     pools = [{"name": "small", "generation": "v6e", "topology": "1x1", "slices": {"min": 1, "max": most}}]

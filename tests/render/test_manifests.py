@@ -12,7 +12,7 @@ import yaml
 
 from infra.plan.launches import job_launch, service_launch
 from infra.plan.workloads import job_entrypoint, serve_application
-from infra.platforms.gke.cluster import head_group, worker_group
+from infra.platforms.gke.cluster import head_group, ray_cluster, worker_group
 from infra.platforms.gke.job_manifest import ray_job
 from infra.platforms.gke.machines import MACHINES
 from infra.platforms.gke.manifests import manifests, ray_service
@@ -154,15 +154,15 @@ def test_pods_are_the_stacks_account_and_get_the_hubs_token_by_reference() -> No
             assert token == {"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": secret}}
 
 
-def test_another_number_of_replicas_is_another_cluster_to_kuberay() -> None:
-    """KubeRay leaves replicas out of its hash: https://github.com/ray-project/kuberay/issues/2331."""
+def test_one_more_replica_is_a_group_more_behind_the_others() -> None:
+    """KubeRay leaves replicas out of its hash (https://github.com/ray-project/kuberay/issues/2331), and adds groups."""
     platform, _ = gke_stack()
     pool = PoolSpec(name="pool", generation="v6e", topology="4x4")
-    one, two = (worker_group(platform, pool, slices) for slices in (1, 2))
-    for group in (one, two):
-        for key in ("replicas", "minReplicas", "maxReplicas"):
-            del group[key]
-    assert one != two
+    one, two = (ray_cluster(platform, pool, slices) for slices in (1, 2))
+    groups: Any = two.pop("workerGroupSpecs")
+    assert one.pop("workerGroupSpecs") == groups[:1]
+    assert one == two
+    assert [group["groupName"] for group in groups] == ["pool-s0", "pool-s1"]
 
 
 def test_a_job_on_queued_machines_stands_in_the_queue() -> None:
@@ -201,8 +201,11 @@ def test_a_replica_is_a_whole_slice() -> None:
         services=[service("chat", "pool", replicas=2)],
         jobs=[],
     )
-    group = only_group(ray_service(platform, stack, stack.services[0]))
-    assert (group["replicas"], group["minReplicas"], group["maxReplicas"], group["numOfHosts"]) == (2, 2, 2, 4)
+    spec: Any = ray_service(platform, stack, stack.services[0])["spec"]
+    groups = spec["rayClusterConfig"]["workerGroupSpecs"]
+    assert len(groups) == 2
+    for group in groups:
+        assert (group["replicas"], group["minReplicas"], group["maxReplicas"], group["numOfHosts"]) == (1, 1, 1, 4)
 
 
 def test_ray_gets_the_pool_resource_as_kuberay_parses_it() -> None:
@@ -211,7 +214,7 @@ def test_ray_gets_the_pool_resource_as_kuberay_parses_it() -> None:
     for manifest in manifests(platform, stack).values():
         group = only_group(manifest)
         written = group["rayStartParams"]["resources"]
-        assert json.loads(written.strip("'\"` ")) == {pool_resource(group["groupName"]): 1000}
+        assert json.loads(written.strip("'\"` ")) == {pool_resource(group["groupName"].removesuffix("-s0")): 1000}
         assert shlex.split(f"ray start --resources={written}")[2].startswith('--resources={"pool:')
 
 

@@ -4,6 +4,7 @@
 """
 
 import hashlib
+import json
 
 from pydantic import BaseModel, ConfigDict
 
@@ -27,10 +28,16 @@ class ServiceLaunch(BaseModel):
     """The exported checkpoint's step of a `job:` model; a new value redeploys the application."""
 
     @property
+    def arguments(self) -> dict[str, object]:
+        """The value as JSON, without what no replica needs to know: Serve restarts all of them where it changes."""
+        found: dict[str, object] = self.model_dump(mode="json", exclude={"service": {"replicas", "ready_timeout_s"}})
+        return found
+
+    @property
     def mark(self) -> str:
         """Names this value among those the service had before; `/health` gives it back, so that who waits for a new one
         does not take the old one's answer for it."""
-        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:12]
+        return hashlib.sha256(json.dumps(self.arguments).encode()).hexdigest()[:12]
 
 
 class JobLaunch(BaseModel):

@@ -65,7 +65,7 @@ class JobFinished(Resource, module="gke", name="JobFinished"):
         login: pulumi.Input[str],
         context: str | None,
         expected: ExpectedRun,
-        uid: pulumi.Input[str],
+        uid: pulumi.Input[str | None],
         export: str,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from infra.platforms.gke.found import Found, Object, when, written_at
-from infra.platforms.gke.pods import how_far, never_running, why_not_running
+from infra.platforms.gke.pods import hosts_running, how_far, never_running, why_not_running
 from infra.platforms.serve_reason import deepest_reason
 
 GIVEN_UP = ("DEPLOY_FAILED", "UNHEALTHY")
@@ -55,6 +55,9 @@ def look(wanted: Wanted, found: Found) -> Look:
         return Look(status, failure=f"{status}: {reason}")
     upgrading = bool(found.status.get("pendingServiceStatus", {}).get("rayClusterName"))
     if status == "RUNNING" and not upgrading and _condition(found, "Ready").get("status") == "True":
+        # A replica more begins with its hosts; until Serve has heard of it, what runs already is all that it knows.
+        if hosts_running(pods) < wanted.hosts:
+            return Look(how_far(wanted.hosts, found, cluster, pods))
         return Look("RUNNING", ready=True)
     said = "" if reason == "Serve gave no reason" else f": {reason.splitlines()[0][:200]}"
     return Look(f"Serve is {status or 'starting'}{said}")

@@ -1,8 +1,12 @@
 """One RayService for each service and one RayJob for each job's run, or what begins its runs at their times. Pure."""
 
+import hashlib
+import json
+
 import yaml
 
 from infra.plan.chips import upgrade_strategy
+from infra.plan.identity import CLUSTER
 from infra.plan.launches import service_launch
 from infra.plan.workloads import serve_application
 from infra.platforms.gke.cluster import Manifest, ray_cluster
@@ -28,10 +32,12 @@ def manifests(platform: GkePlatform, stack: StackSpec) -> dict[str, Manifest]:
 def ray_service(platform: GkePlatform, stack: StackSpec, service: ServiceSpec, model_version: str = "") -> Manifest:
     """The RayService of one service. `model_version` is the exported step of a `job:` model."""
     applications = [serve_application(service_launch(stack, service, platform.storage, model_version))]
+    one_slice = json.dumps(ray_cluster(platform, stack.pool(service.pool), 1), sort_keys=True)
+    mark = {CLUSTER: hashlib.sha256(one_slice.encode()).hexdigest()[:12]}
     return {
         "apiVersion": "ray.io/v1",
         "kind": "RayService",
-        "metadata": _metadata(platform, service.name),
+        "metadata": {**_metadata(platform, service.name), "annotations": mark},
         "spec": {
             "serveConfigV2": yaml.safe_dump({"applications": applications}, sort_keys=False),
             "upgradeStrategy": {"type": upgrade_strategy(stack, service)},

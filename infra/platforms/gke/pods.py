@@ -32,13 +32,17 @@ def how_far(hosts: int, found: Found, cluster: str, pods: list[Object]) -> str:
     """How far a Ray cluster is that has so many TPU hosts."""
     if not cluster:
         return "waiting for KubeRay to make the Ray cluster"
-    workers = [pod for pod in pods if not is_head(pod)]
-    running = sum(pod.get("status", {}).get("phase") == "Running" for pod in workers)
+    running = hosts_running(pods)
     head = next((pod for pod in pods if is_head(pod)), None)
     words = f"Ray cluster {cluster}: head {(head or {}).get('status', {}).get('phase', 'missing')}"
     words += f", {running} of {hosts} TPU hosts run"
     stuck = next((why for pod in pods if (why := why_not_running(found, pod))), "")
     return f"{words}; {stuck}" if stuck else words
+
+
+def hosts_running(pods: list[Object]) -> int:
+    """How many of the TPU hosts run."""
+    return sum(pod.get("status", {}).get("phase") == "Running" for pod in pods if not is_head(pod))
 
 
 def why_not_running(found: Found, pod: Object) -> str:

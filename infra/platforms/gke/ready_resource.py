@@ -98,7 +98,7 @@ class Ready(Resource, module="gke", name="Ready"):
         context: str | None,
         expected: Expected,
         mark: pulumi.Input[str],
-        uid: pulumi.Input[str],
+        uid: pulumi.Input[str | None],
         manifest: pulumi.Input[str],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:

@@ -38,8 +38,11 @@ def deploy_workloads(
         manifest = ray_service(platform, stack, service)
         beside = upgrade_strategy(stack, service) != "None"
         spec = {**_spec(manifest), "serveConfigV2": told["serveConfigV2"]}
-        in_order = runs.behind(opts, service)
-        made = RayService(service.name, {"manifest": {**manifest, "spec": spec}, "beside": beside}, in_order)
+        made = RayService(
+            service.name,
+            {"manifest": {**manifest, "spec": spec}, "beside": beside, "slices": service.replicas},
+            runs.behind(opts, service),
+        )
         ready = Ready(
             service.name,
             login=login,
