@@ -25,13 +25,13 @@ def workloads(**changes: object) -> dict[str, Declared]:
 def test_a_service_is_a_rayservice_and_a_wait_and_a_run_is_a_rayjob() -> None:
     found = workloads()
     services = {"RayService chat", "RayService trained", "Ready chat", "Ready trained"}
-    assert set(found) == {*services, "RayJob train", "JobFinished train"}
+    assert set(found) == {*services, "RayJob train", "RunSettings train", "JobFinished train"}
     assert all(found[name].protect for name in services)
 
 
 def test_pulumi_does_not_wait_for_what_it_cannot_judge() -> None:
     for name, one in workloads().items():
-        if not name.startswith(("Ready", "JobFinished")):
+        if not name.startswith(("Ready", "JobFinished", "RunSettings")):
             assert one.inputs["metadata"]["annotations"]["pulumi.com/skipAwait"] == "true"
 
 

@@ -64,7 +64,7 @@ def test_suspension_is_written_also_when_it_is_off() -> None:
 def test_of_a_queued_run_kueue_alone_writes_the_suspension() -> None:
     pools = [{**POOL, "capacity": "queued", "slices": {"min": 0, "max": 1}}]
     made = declared(config(pools=pools, services=[], jobs=[JOB]), program=program)
-    (run,) = [one for one in made if one.name == "train"]
+    (run,) = [one for one in made if one.type == "kubernetes:ray.io/v1:RayJob"]
     assert "suspend" not in run.inputs["spec"]
     assert run.inputs["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "tpu-ray"
 

@@ -10,10 +10,12 @@ import pulumi_gcp as gcp
 
 from infra.components.ray_job import RayJob
 from infra.components.scheduled_job import ScheduledJob
+from infra.plan.job_changes import settings
 from infra.plan.launches import JOB_MODEL, job_launch
 from infra.platforms.gke.job_finished import JobFinished
 from infra.platforms.gke.job_manifest import hands_over_slice, ray_job
 from infra.platforms.gke.run_look import WantedRun
+from infra.platforms.gke.run_settings import RunSettings
 from infra.platforms.gke.run_waiting import SLACK_S, ExpectedRun
 from infra.platforms.gke.schedule import schedule_manifests
 from infra.stack import GkePlatform, StackSpec
@@ -58,6 +60,13 @@ def deploy_jobs(
         # Not protected: a run is replaced by the next one, and what it leaves is in the bucket.
         mine = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(protect=False))
         made = RayJob(job.name, {"manifest": ray_job(platform, stack, job)}, mine)
+        RunSettings(
+            job.name,
+            run=f"{job.name}-{job.run}",
+            uid=made.uid,
+            settings=settings(stack, job),
+            opts=pulumi.ResourceOptions(depends_on=[made]),
+        )
         if job.name in served and hands_over_slice(stack, job):
             runs.taken_from[job.name] = made.run
         if job.name not in served and not job.wait:
