@@ -117,7 +117,7 @@ def test_a_change_of_a_run_that_exists_waits_for_the_next_and_is_said(
 def test_suspension_alone_goes_through(cluster: Cluster) -> None:
     """A run that is over is not begun again by it, and its model is still served."""
     suspended = cluster.stack.with_config(config(run="r3", suspend=True))
-    assert {step for step in steps(suspended.operate("preview"), workloads=True)} == {("update", "RayJob story")}
+    assert set(steps(suspended.operate("preview"), workloads=True)) == {("update", "RayJob story")}
     assert suspended.operate("up").ok
     (run,) = cluster.stack.plane.every(RUNS)
     assert run["spec"]["suspend"] is True

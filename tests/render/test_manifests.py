@@ -96,7 +96,7 @@ def test_the_worker_group_follows_from_the_slice() -> None:
         pool = PoolSpec(
             name="pool", generation=shape.generation, topology=shape.topology, machine_type=shape.machine_type
         )
-        group: Any = worker_group(platform, pool, 1)
+        group: Any = worker_group(platform, pool, "pool-s0")
         pod = group["template"]["spec"]
         (container,) = pod["containers"]
         table = GENERATIONS[shape.generation]
@@ -132,7 +132,7 @@ def test_only_nodes_that_the_stack_makes_are_asked_for_by_its_label(
 ) -> None:
     platform, _ = gke_stack(platform={**GKE, "cluster": cluster})
     pool = PoolSpec(name="pool", generation="v6e", topology="4x4")
-    workers: Any = worker_group(platform, pool, 1)
+    workers: Any = worker_group(platform, pool, "pool-s0")
     spec = workers["template"]["spec"]
     assert {key: value for key, value in spec["nodeSelector"].items() if key.startswith("tpu-ray/")} == worker
     heads: Any = head_group(platform)
