@@ -1,6 +1,7 @@
 """The RayJob of a job, and what begins its runs at their times."""
 
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from infra.platforms.gke.job_manifest import ray_job
 from infra.platforms.gke.manifests import manifests
 from infra.platforms.gke.schedule import schedule_manifests
 from infra.stack import GkePlatform, parse_stack
-from tests.render.kuberay import VERSIONS, schema
+from tests.render.kuberay import VERSIONS, module_dir, schema
 from tests.render.stacks import GKE, config
 from workloads.spec import DeclaredRun
 from workloads.spec.run import TIME_OF_RUN
@@ -140,6 +141,14 @@ def test_a_schedule_is_rendered_with_the_account_that_begins_its_runs() -> None:
     assert pattern["metadata"]["name"] == f"train-r7-{TIME_OF_RUN}"
     # Its Jobs have minutes behind the name, its runs their time: KubeRay calls the Job of a submitter as the run.
     assert made["CronJob"]["metadata"]["name"] == "train-r7"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_kuberays_own_schedules_are_off_where_nobody_turns_them_on(version: str) -> None:
+    """Why they are not used. A release of which this is not so is one to use them with."""
+    gates = (module_dir(version) / "pkg/features/features.go").read_text()
+    defined = (module_dir(version) / "config/crd/bases/ray.io_raycronjobs.yaml").exists()
+    assert bool(re.search(r"RayCronJob:\s+{Default: false", gates)) == defined
 
 
 def test_a_scheduled_run_stands_in_the_queue_of_its_pool() -> None:
