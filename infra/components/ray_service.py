@@ -39,7 +39,7 @@ class RayService(pulumi.ComponentResource):
         super().__init__("tpu-ray:index:RayService", name, {}, own)
         made = custom_resource(
             name,
-            args["manifest"],
+            _cleaned_up(args["manifest"]),
             pulumi.ResourceOptions(
                 parent=self,
                 # The name is fixed, and a second one of it would be deleted by the end of a replacement:
@@ -85,3 +85,17 @@ def uid(made: k8s.apiextensions.CustomResource) -> pulumi.Output[str | None]:
     """Names the very object. In a preview of a new one there is none, also where the rest of `metadata` is known."""
     found: pulumi.Output[str | None] = made.metadata.apply(lambda metadata: dict(metadata or {}).get("uid"))
     return found
+
+
+def _cleaned_up(manifest: Mapping[str, object]) -> Mapping[str, object]:
+    """With a Redis, KubeRay cleans up there when a Ray cluster is deleted, by a pod that needs the cluster's secret.
+
+    Deleted from the foreground, as Pulumi does, the secret and that pod would go before the cluster.
+    """
+    spec, metadata = manifest["spec"], manifest["metadata"]
+    assert isinstance(spec, Mapping)
+    assert isinstance(metadata, Mapping)
+    if "gcsFaultToleranceOptions" not in spec["rayClusterConfig"]:
+        return manifest
+    annotations = {**metadata.get("annotations", {}), "pulumi.com/deletionPropagationPolicy": "background"}
+    return {**manifest, "metadata": {**metadata, "annotations": annotations}}

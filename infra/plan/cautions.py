@@ -13,6 +13,7 @@ from infra.plan.price import Price
 from infra.plan.prices import SPOT_PAGE, commitments, is_old, priced_regions, region_of
 from infra.stack import GkePlatform, PoolSpec, StackSpec
 from infra.stack.rules_modes import LENT
+from workloads.spec import EngineSpec
 
 
 class Warn(BaseModel):
@@ -163,11 +164,11 @@ def _services(stack: StackSpec) -> Iterator[Warn]:
 
 def _unknown_sizes(stack: StackSpec, hbm: Sequence[HbmPlan | None]) -> Iterator[Warn]:
     for number, (service, chip) in enumerate(zip(stack.services, hbm, strict=True)):
-        if chip is not None and chip.unchecked is not None:
-            reason = (
-                f"the size of {service.model} is not known here ({chip.unchecked}), so whether it fits is {UNCHECKED}"
-            )
-            yield Warn(key=f"tpu-ray:services[{number}].model", reason=reason)
+        if chip is None or chip.unchecked is None:
+            continue
+        key, bundled = f"tpu-ray:services[{number}]", isinstance(service.engine, EngineSpec)
+        why = f"the size of {service.model} is not known here ({chip.unchecked})" if bundled else chip.unchecked
+        yield Warn(key=f"{key}.{'model' if bundled else 'engine'}", reason=f"{why}, so whether it fits is {UNCHECKED}")
 
 
 def _jobs(stack: StackSpec) -> Iterator[Warn]:

@@ -4,7 +4,7 @@ from pydantic import BaseModel, ConfigDict
 
 from infra.stack import StackSpec
 from infra.stack.model_size import SizeOf, served_size, trained_size
-from workloads.spec import JobSpec, ServiceSpec
+from workloads.spec import EngineSpec, JobSpec, ServiceSpec
 from workloads.spec.fit import GIB, Fit, serving_fit, training_fit
 
 UNCHECKED = "unchecked"
@@ -33,12 +33,17 @@ class HbmPlan(BaseModel):
 
 def service_hbm(stack: StackSpec, service: ServiceSpec, size_of: SizeOf) -> HbmPlan | None:
     """That of a replica's chips. None on one machine, whose emulated slices have no HBM."""
-    on, size = stack.pool(service.pool).slice, served_size(service.model, stack.jobs, size_of)
+    on, engine = stack.pool(service.pool).slice, service.engine
     if stack.platform.kind == "local":
         return None
+    if not isinstance(engine, EngineSpec):
+        return HbmPlan(
+            hbm_gib_per_chip=on.hbm_gib_per_chip, unchecked=f"how engine {engine.kind} divides the HBM is its own"
+        )
+    size = served_size(service.model, stack.jobs, size_of)
     if isinstance(size, str):
         return HbmPlan(hbm_gib_per_chip=on.hbm_gib_per_chip, unchecked=size)
-    return _of(serving_fit(size, service.engine.max_slots, service.engine.context, on))
+    return _of(serving_fit(size, engine.max_slots, engine.context, on))
 
 
 def job_hbm(stack: StackSpec, job: JobSpec) -> HbmPlan | None:

@@ -8,6 +8,7 @@ from infra.stack.model import Platform, PoolSpec, StackSpec
 from infra.stack.plain import Plain, TooLargeError, is_secret, is_secret_name, plain, secrets_in, without_secrets
 from infra.stack.problems import Problem, StackError
 from infra.stack.rules_capacity import capacity_problems
+from infra.stack.rules_engines import engine_in_full, engine_problems, placed_by_pool
 from infra.stack.rules_fit import fit_problems
 from infra.stack.rules_gke import gke_problems
 from infra.stack.rules_jobs import job_problems
@@ -51,6 +52,7 @@ def parse_stack(config: Mapping[str, object], project: str = "tpu-ray") -> Stack
         for problem in service_problems(services, known, jobs)
         if not ("jobs" in unreadable and problem.key.endswith(".model") and str(problem.value).startswith("job:"))
     ]
+    problems += engine_problems(services, known, platform)
     problems += job_problems(jobs, known)
     problems += run_problems(jobs, services, _queued(platform, pools))
     problems += capacity_problems(services, jobs, known)
@@ -170,7 +172,7 @@ def _entries(mine: Mapping[str, Plain], name: str, project: str, problems: list[
         place = f"{key}[{index}]"
         hidden = _has_secrets(item, place, project, problems)
         entry, found = read_entry(LISTS[name], item, place)
-        found = said_once(entry, found) if name == "pools" else found
+        found = said_once(entry, found) if name == "pools" else placed_by_pool(found)
         entries.append(entry)
         # A name that is too long is told by the rule that knows the pool, with the limit that holds there.
         long_name = name != "pools" and isinstance(item, dict) and isinstance(item.get("name"), str)
@@ -194,9 +196,15 @@ def _contexts_of_jobs(mine: Mapping[str, Plain], jobs: list[Entry[JobSpec]]) -> 
     if not isinstance(services, list):
         return dict(mine)
     found: list[Plain] = []
-    for item in services:
+    for item in map(engine_in_full, services):
         model, engine = (item.get("model"), item.get("engine", {})) if isinstance(item, dict) else (None, None)
-        if isinstance(item, dict) and isinstance(model, str) and isinstance(engine, dict) and model in contexts:
+        if (
+            isinstance(item, dict)
+            and isinstance(model, str)
+            and isinstance(engine, dict)
+            and model in contexts
+            and engine.get("kind") != "app"
+        ):
             item = {**item, "engine": {"context": contexts[model], **engine}}
         found.append(item)
     return {**mine, "services": found}

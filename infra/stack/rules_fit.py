@@ -10,7 +10,7 @@ from infra.stack.problems import Problem
 from infra.stack.rules_pools import Pool
 from infra.stack.rules_services import pool_of
 from infra.stack.translate import Entry
-from workloads.spec import JobSpec, ServiceSpec, Slice
+from workloads.spec import EngineSpec, JobSpec, ServiceSpec, Slice
 from workloads.spec.decoder import LlamaConfig
 from workloads.spec.fit import GIB, Fit, next_batch, serving_fit, smallest, tensor_degrees, training_fit
 from workloads.spec.layout import mesh_shape
@@ -37,9 +37,11 @@ def fit_problems(
         pool = pool_of(entry, pools)
         if pool is None or pool.slice is None or entry.spec is None or not entry.sound("model", "engine"):
             continue
+        if not isinstance(entry.spec.engine, EngineSpec):
+            continue
         size = served_size(entry.spec.model, known, size_of)
         if isinstance(size, LlamaConfig):
-            yield from _service(entry, entry.spec, size, pool.name, pool.slice)
+            yield from _service(entry, entry.spec, entry.spec.engine, size, pool.name, pool.slice)
     for job in jobs:
         pool = pool_of(job, pools)
         if (
@@ -67,9 +69,9 @@ def up(size: int) -> str:
 
 
 def _service(
-    entry: Entry[ServiceSpec], spec: ServiceSpec, size: LlamaConfig, pool: str, on: Slice
+    entry: Entry[ServiceSpec], spec: ServiceSpec, engine: EngineSpec, size: LlamaConfig, pool: str, on: Slice
 ) -> Iterator[Problem]:
-    slots, context = spec.engine.max_slots, spec.engine.context
+    slots, context = engine.max_slots, engine.context
 
     def fit(shape: Slice = on, slots: int = slots, context: int = context) -> Fit:
         return serving_fit(size, slots, context, shape)

@@ -232,7 +232,14 @@ EDITS = (
     ServiceEdit(
         "platform: namespace",
         set_platform(namespace="other"),
-        told={
+        (
+            "replace RayJob story-r1: metadata.namespace",
+            "replace RayService full: metadata.namespace",
+            "replace RayService many: metadata.namespace",
+            "replace RayService spare: metadata.namespace",
+            "replace RayService wide: metadata.namespace",
+        ),
+        {
             "full": ("replaced", "none", 4),
             "spare": ("replaced", "none", 4),
             "wide": ("replaced", "none", 16),

@@ -133,4 +133,3 @@ def test_everything_goes_in_the_order_that_its_end_needs(tmp_path: Path) -> None
             ("RayService wide", "ServiceAccount workspace"),
         ):
             assert order.index(earlier) < order.index(later), (earlier, later, order)
-        assert not names(stack, "/apis/ray.io/v1/rayservices")

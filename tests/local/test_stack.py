@@ -117,9 +117,6 @@ def test_a_command_of_ones_own_is_told_its_run_and_is_waited_for_where_it_is_ask
     engine.declare([SINGLE, PAIR, SIDE], services, [story, {**own, "entrypoint": f"{OWN} 0"}])
     engine.up()
     assert changed(engine.up()) == {}
-    engine.declare([SINGLE, PAIR, SIDE], services, [story, {**own, "run": "r2", "suspend": True, "wait": False}])
-    engine.up()
-    assert not (engine.folders.storage / "own-r2").exists()
     engine.declare([SINGLE, PAIR], services, [story])
     engine.up()
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pulumi
 import pytest
+import yaml
 
 from infra.platforms.gke.workloads import deploy_workloads
 from infra.stack import StackSpec
@@ -24,14 +25,27 @@ def workloads(**changes: object) -> dict[str, Declared]:
 
 def test_a_service_is_a_rayservice_and_a_wait_and_a_run_is_a_rayjob() -> None:
     found = workloads()
-    services = {"RayService chat", "RayService trained", "Ready chat", "Ready trained"}
-    assert set(found) == {*services, "RayJob train", "RunSettings train", "JobFinished train"}
-    assert all(found[name].protect for name in services)
+    assert set(found) == {
+        "RayService chat",
+        "RayService trained",
+        "RayJob train",
+        "RunSettings train",
+        "JobFinished train",
+        "Ready chat",
+        "Ready trained",
+        "NetworkPolicy service-chat",
+        "NetworkPolicy service-trained",
+        "NetworkPolicy job-train",
+        "PodDisruptionBudget service-chat",
+        "PodDisruptionBudget service-trained",
+    }
+    of_runs = ("RayJob", "RunSettings", "JobFinished")
+    assert all(one.protect for name, one in found.items() if not name.startswith(of_runs))
 
 
 def test_pulumi_does_not_wait_for_what_it_cannot_judge() -> None:
     for name, one in workloads().items():
-        if not name.startswith(("Ready", "JobFinished", "RunSettings")):
+        if name.startswith("Ray"):
             assert one.inputs["metadata"]["annotations"]["pulumi.com/skipAwait"] == "true"
 
 
@@ -66,3 +80,12 @@ def test_the_wait_knows_what_the_service_has_to_answer_with() -> None:
     assert once["manifest"] != other["manifest"]
     assert wait(replicas=2)["hosts"] == 2
     assert once["login"] == LOGIN
+
+
+def test_the_wait_for_another_engine_knows_the_mark_of_the_config_and_what_to_ask() -> None:
+    service = {"name": "chat", "pool": "small", "engine": {"kind": "app", "import_path": "my_app:build"}}
+    found = workloads(pools=[{"name": "small", "generation": "v6e", "topology": "1x1"}], services=[service], jobs=[])
+    wait, made = found["Ready chat"].inputs, found["RayService chat"].inputs
+    _, mark = yaml.safe_load(made["spec"]["serveConfigV2"])["applications"]
+    assert (wait["config_mark"], wait["mark"]) == (mark["args"]["mark"], "")
+    assert (wait["health"], wait["answers_below"]) == ("/", 500)

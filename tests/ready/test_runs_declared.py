@@ -96,5 +96,6 @@ def test_a_service_on_the_only_slice_goes_before_the_next_run(slices: int, gives
 
 def test_a_scheduled_job_is_a_cronjob_and_its_account() -> None:
     found = workloads(schedule="0 3 * * *", run="r1")
-    assert set(found) == {f"{kind} train" for kind in ("ServiceAccount", "Role", "RoleBinding", "CronJob")}
+    own = {f"{kind} train" for kind in ("ServiceAccount", "Role", "RoleBinding", "CronJob")}
+    assert set(found) == {*own, "NetworkPolicy job-train"}
     assert all(one.protect for one in found.values())

@@ -9,6 +9,7 @@ from infra.plan.identity import QUEUE
 from infra.plan.job_env import job_env
 from infra.plan.launches import JOB_MODEL, job_launch
 from infra.plan.workloads import job_entrypoint
+from infra.platforms.gke import guarded
 from infra.platforms.gke.cluster import Manifest, ray_cluster
 from infra.stack import GkePlatform, StackSpec
 from workloads.spec import JobLaunch, JobSpec
@@ -52,7 +53,8 @@ def ray_job(platform: GkePlatform, stack: StackSpec, job: JobSpec) -> Manifest:
             "ttlSecondsAfterFinished": keep_cluster_s(stack, job),
             # Of a queued run Kueue writes it. Of a scheduled job it is the schedule that stops.
             **({} if queued or job.schedule else {"suspend": job.suspend}),
-            "rayClusterSpec": _with_env(ray_cluster(platform, pool, 1), env),
+            "submitterPodTemplate": guarded.submitter(platform, job.name),
+            "rayClusterSpec": guarded.of_job(platform, _with_env(ray_cluster(platform, pool, 1), env), job.name),
         },
     }
 

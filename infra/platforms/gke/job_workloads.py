@@ -12,6 +12,7 @@ from infra.components.ray_job import RayJob
 from infra.components.scheduled_job import ScheduledJob
 from infra.plan.job_changes import settings
 from infra.plan.launches import JOB_MODEL, job_launch
+from infra.platforms.gke.around import around_job, behind
 from infra.platforms.gke.job_finished import JobFinished
 from infra.platforms.gke.job_manifest import hands_over_slice, ray_job
 from infra.platforms.gke.run_look import WantedRun
@@ -54,11 +55,12 @@ def deploy_jobs(
     assert isinstance(platform, GkePlatform)
     served = {s.model.removeprefix(JOB_MODEL) for s in stack.services if s.model.startswith(JOB_MODEL)}
     for job in stack.jobs:
+        after = behind(opts, around_job(platform, job, opts))
         if job.schedule is not None:
-            ScheduledJob(job.name, {"manifests": schedule_manifests(platform, stack, job)}, opts)
+            ScheduledJob(job.name, {"manifests": schedule_manifests(platform, stack, job)}, after)
             continue
         # Not protected: a run is replaced by the next one, and what it leaves is in the bucket.
-        mine = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(protect=False))
+        mine = pulumi.ResourceOptions.merge(after, pulumi.ResourceOptions(protect=False))
         made = RayJob(job.name, {"manifest": ray_job(platform, stack, job)}, mine)
         RunSettings(
             job.name,

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from infra.plan.mark import mark_name
 from infra.platforms.gke.found import Found, Object, when, written_at
 from infra.platforms.gke.pods import hosts_running, how_far, never_running, why_not_running
 from infra.platforms.serve_reason import deepest_reason
@@ -20,6 +21,9 @@ class Wanted:
     name: str
     namespace: str
     hosts: int
+    mark: str = ""
+    """The deployment that Serve lists once it has the config waited for (`infra.plan.mark`); empty where the answer of
+    the service tells it."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,8 @@ def look(wanted: Wanted, found: Found) -> Look:
     application = coming.get("applicationStatuses", {}).get(wanted.name)
     if application is None:
         return Look(how_far(wanted.hosts, found, cluster, pods))
+    if old := _old_config(wanted, coming):
+        return old
     status, reason = application.get("status", ""), deepest_reason(_messages(application))
     if status in GIVEN_UP:
         return Look(status, failure=f"{status}: {reason}")
@@ -69,6 +75,8 @@ def blocked_by(wanted: Wanted, found: Found) -> str:
     pods = found.pods_of(cluster)
     application = found.coming().get("applicationStatuses", {}).get(wanted.name)
     if application:
+        if old := _old_config(wanted, found.coming()):
+            return old.failure or old.progress
         return f"Serve is {application.get('status') or 'starting'}: {deepest_reason(_messages(application))}"
     for pod in pods:
         why = why_not_running(found, pod)
@@ -82,6 +90,19 @@ def blocked_by(wanted: Wanted, found: Found) -> str:
     if not found.status:
         return "KubeRay has not looked at the RayService: is the Ray operator add-on of the cluster on?"
     return str(_condition(found, "Ready").get("message") or how_far(wanted.hosts, found, cluster, pods))
+
+
+def _old_config(wanted: Wanted, coming: Object) -> Look | None:
+    """What is known while the statuses are about another config than the one waited for; None once it is that one."""
+    if not wanted.mark:
+        return None
+    told = coming.get("applicationStatuses", {}).get(mark_name(wanted.name)) or {}
+    if wanted.mark in told.get("serveDeploymentStatuses", {}):
+        return None
+    if told.get("status") in GIVEN_UP:
+        why = f"{told['status']}: {deepest_reason(_messages(told))}"
+        return Look("mark", failure=f"{why} (application {mark_name(wanted.name)}, which needs tpu-ray in the image)")
+    return Look("waiting for Serve to get the change")
 
 
 def _refusal(wanted: Wanted, found: Found) -> str | None:

@@ -8,12 +8,15 @@ import yaml
 from infra.plan.chips import upgrade_strategy
 from infra.plan.identity import CLUSTER
 from infra.plan.launches import service_launch
+from infra.plan.mark import mark_application
 from infra.plan.workloads import serve_application
+from infra.platforms.gke import guarded
 from infra.platforms.gke.cluster import Manifest, ray_cluster
 from infra.platforms.gke.job_manifest import ray_job
 from infra.platforms.gke.schedule import schedule_manifests
+from infra.platforms.gke.vllm_pods import with_vllm
 from infra.stack import GkePlatform, StackSpec
-from workloads.spec import ServiceSpec
+from workloads.spec import EngineSpec, ServiceSpec, VllmSpec
 
 
 def manifests(platform: GkePlatform, stack: StackSpec) -> dict[str, Manifest]:
@@ -31,8 +34,10 @@ def manifests(platform: GkePlatform, stack: StackSpec) -> dict[str, Manifest]:
 
 def ray_service(platform: GkePlatform, stack: StackSpec, service: ServiceSpec, model_version: str = "") -> Manifest:
     """The RayService of one service. `model_version` is the exported step of a `job:` model."""
-    applications = [serve_application(service_launch(stack, service, platform.storage, model_version))]
-    one_slice = json.dumps(ray_cluster(platform, stack.pool(service.pool), 1), sort_keys=True)
+    application = serve_application(service_launch(stack, service, platform.storage, model_version))
+    tells_itself = isinstance(service.engine, EngineSpec)
+    applications = [application] if tells_itself else [application, mark_application(application)]
+    one_slice = json.dumps(_service_cluster(platform, stack, service, 1), sort_keys=True)
     mark = {CLUSTER: hashlib.sha256(one_slice.encode()).hexdigest()[:12]}
     return {
         "apiVersion": "ray.io/v1",
@@ -41,9 +46,16 @@ def ray_service(platform: GkePlatform, stack: StackSpec, service: ServiceSpec, m
         "spec": {
             "serveConfigV2": yaml.safe_dump({"applications": applications}, sort_keys=False),
             "upgradeStrategy": {"type": upgrade_strategy(stack, service)},
-            "rayClusterConfig": ray_cluster(platform, stack.pool(service.pool), service.replicas),
+            "rayClusterConfig": _service_cluster(platform, stack, service, service.replicas),
         },
     }
+
+
+def _service_cluster(platform: GkePlatform, stack: StackSpec, service: ServiceSpec, slices: int) -> Manifest:
+    cluster = ray_cluster(platform, stack.pool(service.pool), slices)
+    if isinstance(service.engine, VllmSpec):
+        cluster = with_vllm(cluster, service)
+    return guarded.of_service(platform, cluster, service.name)
 
 
 def _metadata(platform: GkePlatform, name: str) -> Manifest:

@@ -8,6 +8,7 @@ import pulumi
 from kubernetes.config import ConfigException
 from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, ResourceProvider, UpdateResult
 
+from infra.plan.health import BUNDLED, Health
 from infra.platforms.dynamic import differs, reports_plainly, say, text
 from infra.platforms.errors import PlatformError
 from infra.platforms.gke.kubernetes_api import Kubernetes
@@ -25,7 +26,7 @@ class ReadyProvider(ResourceProvider):
 
     @reports_plainly
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> DiffResult:
-        changed = differs(olds, news, "mark", "uid", "manifest")
+        changed = differs(olds, news, "mark", "uid", "manifest", "health")
         return DiffResult(changes=changed or text(olds, "url") is None or not _answers(news))
 
     @reports_plainly
@@ -63,10 +64,11 @@ def _answers(props: dict[str, Any]) -> bool:
 
 def _expected(props: dict[str, Any]) -> Expected:
     return Expected(
-        Wanted(props["service"], props["namespace"], int(props["hosts"])),
+        Wanted(props["service"], props["namespace"], int(props["hosts"]), props.get("config_mark", "")),
         props["mark"],
         props["slices"],
         float(props["timeout_s"]),
+        Health(props["health"], int(props["answers_below"])) if "health" in props else BUNDLED,
     )
 
 
@@ -98,12 +100,13 @@ class Ready(Resource, module="gke", name="Ready"):
         context: str | None,
         expected: Expected,
         mark: pulumi.Input[str],
+        config_mark: pulumi.Input[str],
         uid: pulumi.Input[str | None],
         manifest: pulumi.Input[str],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """`manifest` names the RayService's spec, `uid` the very object: with either, the wait begins anew. `mark` is
-        the expected one; of a job's model it is known only after the job."""
+        """`manifest` names the RayService's spec, `uid` the very object: with either, the wait begins anew. The two
+        marks are the expected ones; of a job's model they are known only after the job."""
         props = {
             "login": login,
             "context": context,
@@ -111,6 +114,9 @@ class Ready(Resource, module="gke", name="Ready"):
             "namespace": expected.wanted.namespace,
             "hosts": expected.wanted.hosts,
             "mark": mark,
+            "config_mark": config_mark,
+            "health": expected.health.path,
+            "answers_below": expected.health.below,
             "slices": expected.slices,
             "timeout_s": expected.timeout_s,
             "uid": uid,

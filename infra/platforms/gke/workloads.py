@@ -3,12 +3,17 @@
 import hashlib
 import json
 from collections.abc import Callable
+from functools import partial
 
 import pulumi
 
 from infra.components.ray_service import RayService
 from infra.plan.chips import upgrade_strategy
+from infra.plan.health import api_url, health_of
 from infra.plan.launches import job_launch, service_launch
+from infra.plan.mark import mark_of
+from infra.plan.workloads import serve_application
+from infra.platforms.gke.around import around_service, before_all, behind
 from infra.platforms.gke.cluster import Manifest
 from infra.platforms.gke.job_workloads import deploy_jobs
 from infra.platforms.gke.look import Wanted
@@ -16,7 +21,7 @@ from infra.platforms.gke.manifests import ray_service
 from infra.platforms.gke.ready_resource import Ready
 from infra.platforms.gke.waiting import Expected
 from infra.stack import GkePlatform, StackSpec
-from workloads.spec import ServiceSpec
+from workloads.spec import EngineSpec, ServiceSpec
 
 
 def deploy_workloads(
@@ -33,15 +38,17 @@ def deploy_workloads(
     launches = {job.name: job_launch(stack, job, platform.storage) for job in stack.jobs if job.schedule is None}
     runs = deploy_jobs(stack, login, opts, google)
     endpoints: dict[str, pulumi.Output[str]] = {}
+    shared = before_all(platform, stack, opts)
     for service in stack.services:
         told = runs.step(service).apply(_told(platform, stack, service))
         manifest = ray_service(platform, stack, service)
         beside = upgrade_strategy(stack, service) != "None"
         spec = {**_spec(manifest), "serveConfigV2": told["serveConfigV2"]}
+        after = behind(opts, [*shared, *around_service(platform, stack, service, login, opts)])
         made = RayService(
             service.name,
             {"manifest": {**manifest, "spec": spec}, "beside": beside, "slices": service.replicas},
-            runs.behind(opts, service),
+            runs.behind(after, service),
         )
         ready = Ready(
             service.name,
@@ -49,11 +56,12 @@ def deploy_workloads(
             context=platform.cluster.context,
             expected=_expected(platform, stack, service),
             mark=told["mark"],
+            config_mark=told["config_mark"],
             uid=made.uid,
             manifest=told["manifest"],
             opts=pulumi.ResourceOptions(depends_on=[made], protect=opts.protect),
         )
-        endpoints[service.name] = ready.url.apply(lambda url: f"{url}/v1")
+        endpoints[service.name] = ready.url.apply(partial(api_url, service))
     pulumi.export("endpoints", endpoints)
     pulumi.export(
         "jobs",
@@ -62,13 +70,15 @@ def deploy_workloads(
 
 
 def _told(platform: GkePlatform, stack: StackSpec, service: ServiceSpec) -> Callable[[str], dict[str, str]]:
-    """What depends on the version of a job's model: the Serve config, the mark it answers with, and the manifest's."""
+    """What depends on the version of a job's model: the Serve config, the marks it is known by, and the manifest's."""
 
     def told(model_version: str) -> dict[str, str]:
         manifest = ray_service(platform, stack, service, model_version)
+        expected = _expected(platform, stack, service, model_version)
         return {
             "serveConfigV2": str(_spec(manifest)["serveConfigV2"]),
-            "mark": _expected(platform, stack, service, model_version).mark,
+            "mark": expected.mark,
+            "config_mark": expected.wanted.mark,
             "manifest": hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:12],
         }
 
@@ -83,9 +93,13 @@ def _spec(manifest: Manifest) -> Manifest:
 
 def _expected(platform: GkePlatform, stack: StackSpec, service: ServiceSpec, model_version: str = "") -> Expected:
     shape, count = stack.pool(service.pool).slice, service.replicas
+    launch = service_launch(stack, service, platform.storage, model_version)
+    tells_itself = isinstance(service.engine, EngineSpec)
+    config_mark = "" if tells_itself else mark_of(serve_application(launch))
     return Expected(
-        Wanted(service.name, platform.namespace, count * shape.hosts),
-        service_launch(stack, service, platform.storage, model_version).mark,
+        Wanted(service.name, platform.namespace, count * shape.hosts, config_mark),
+        launch.mark if tells_itself else "",
         f"{count} {shape.generation} {shape.topology} slice{'s' if count > 1 else ''} of pool `{service.pool}`",
         float(service.ready_timeout_s),
+        health_of(service),
     )

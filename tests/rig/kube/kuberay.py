@@ -17,6 +17,7 @@ import httpx
 import psutil
 import yaml
 
+from infra.plan.workloads import SERVE_IMPORT_PATH
 from tests.rig.kube.control_plane import ControlPlane, control_plane
 from tests.rig.kube.kuberay_jobs import JobCourse, reconcile_job
 from tests.rig.kube.parts import KUBERAY
@@ -63,7 +64,7 @@ class KubeRay:
         if "activeServiceStatus" in wanted:
             wanted["activeServiceStatus"]["rayClusterName"] = cluster
         if any(status.get(key) != value for key, value in wanted.items()):
-            self.write_status("rayservices", service, wanted)
+            self.write_status("rayservices", service, replacing(status, wanted))
 
     def cluster_of(self, service: Json) -> str:
         """The Ray cluster that is to serve, with a pod for the head and one for each host."""
@@ -150,8 +151,10 @@ class KubeRay:
                 f"{path}/{name}", content=json.dumps({"subsets": [ends]}), headers=MERGE
             ).raise_for_status()
         self.heads[name] = head
-        (application,) = yaml.safe_load(service["spec"]["serveConfigV2"])["applications"]
-        self.marks[metadata["name"]] = ServiceLaunch.model_validate(application["args"]).mark
+        application, *marks = yaml.safe_load(service["spec"]["serveConfigV2"])["applications"]
+        bundled = application["import_path"] == SERVE_IMPORT_PATH
+        mark = ServiceLaunch.model_validate(application["args"]).mark if bundled else marks[0]["args"]["mark"]
+        self.marks[metadata["name"]] = mark
 
     def run_pods(self, service: Json) -> None:
         """Let the pods of the service run, at the test's address."""
@@ -223,13 +226,27 @@ def is_worker(pod: Json) -> bool:
     return bool(pod["metadata"]["labels"]["ray.io/node-type"] == "worker")
 
 
+def replacing(before: Json, after: Json) -> Json:
+    """A merge patch that leaves, below its own top, nothing of what was there before."""
+    return {
+        key: {**dict.fromkeys(before[key]), **replacing(before[key], value)}
+        if isinstance(value, dict) and isinstance(before.get(key), dict)
+        else value
+        for key, value in after.items()
+    }
+
+
 def runs(kuberay: KubeRay, service: Json) -> Json:
     """Serve has the application, and it runs."""
     kuberay.serve(service)
-    name = service["metadata"]["name"]
-    application = {"status": "RUNNING", "serveDeploymentStatuses": {"Llm": {"status": "HEALTHY"}}}
+    _, *marks = yaml.safe_load(service["spec"]["serveConfigV2"])["applications"]
+    statuses = {service["metadata"]["name"]: "Llm", **{mark["name"]: mark["args"]["mark"] for mark in marks}}
+    applications = {
+        name: {"status": "RUNNING", "serveDeploymentStatuses": {deployment: {"status": "HEALTHY"}}}
+        for name, deployment in statuses.items()
+    }
     ready = condition("Ready", "True", "NonZeroServeEndpoints", "Number of serve endpoints is greater than 0")
-    return {"conditions": [ready], "activeServiceStatus": {"applicationStatuses": {name: application}}}
+    return {"conditions": [ready], "activeServiceStatus": {"applicationStatuses": applications}}
 
 
 def fails(message: str) -> Course:

@@ -44,7 +44,7 @@ def grown(cluster: Json, spec: Json) -> bool:
 
 def new_beside(service: Json) -> bool:
     """Whether a changed Ray cluster comes up beside the old one (isZeroDowntimeUpgradeEnabled)."""
-    return service["spec"].get("upgradeStrategy", {}).get("type") != "None"
+    return str(service["spec"].get("upgradeStrategy", {}).get("type")) != "None"
 
 
 def pods(spec: Json) -> dict[str, tuple[str, Json]]:
