@@ -233,7 +233,7 @@ EDITS = (
         "platform: namespace",
         set_platform(namespace="other"),
         (
-            "replace RayJob story-r1: metadata.namespace",
+            "replace RayJob story: metadata.namespace",
             "replace RayService full: metadata.namespace",
             "replace RayService many: metadata.namespace",
             "replace RayService spare: metadata.namespace",

@@ -94,12 +94,16 @@ def test_the_next_run_succeeds_and_its_step_is_served(cluster: Cluster) -> None:
 
 def test_another_run_takes_the_slice_from_the_service_and_gives_it_back(cluster: Cluster) -> None:
     cluster.operator.job_courses["story-r3"] = cluster.exports("story-r3", '{"step": 300}')
-    again = cluster.stack.with_config(config(run="r3"))
+    again = cluster.stack.with_config(config(run="r3", steps=7, timeout_s=600))
     planned = {resource for operation, resource in steps(again.operate("preview"), workloads=True)}
     assert {"RayJob story", "RayService tale", "JobFinished story"} <= planned
     up = again.operate("up")
     assert up.ok, up.failures
-    assert cluster.names(RUNS) == {"story-r3"}
+    (run,) = cluster.stack.plane.every(RUNS)
+    # What waits for the next run, this one has.
+    assert run["metadata"]["name"] == "story-r3"
+    assert '"run":"r3","steps":7,' in run["spec"]["entrypoint"]
+    assert run["spec"]["activeDeadlineSeconds"] == 600
     assert cluster.served_step() == "300"
     assert set(again.operate("preview").changes) == {"same"}
 
@@ -107,7 +111,7 @@ def test_another_run_takes_the_slice_from_the_service_and_gives_it_back(cluster:
 def test_a_change_of_a_run_that_exists_waits_for_the_next_and_is_said(
     cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    longer = cluster.stack.with_config(config(run="r3", steps=400, retries=2))
+    longer = cluster.stack.with_config(config(run="r3", steps=400, timeout_s=600, retries=2))
     preview = longer.operate("preview")
     assert steps(preview, workloads=True) == []
     said = " ".join(capsys.readouterr().out.split())
@@ -116,13 +120,13 @@ def test_a_change_of_a_run_that_exists_waits_for_the_next_and_is_said(
 
 def test_suspension_alone_goes_through(cluster: Cluster) -> None:
     """A run that is over is not begun again by it, and its model is still served."""
-    suspended = cluster.stack.with_config(config(run="r3", suspend=True))
+    suspended = cluster.stack.with_config(config(run="r3", steps=7, timeout_s=600, suspend=True))
     assert set(steps(suspended.operate("preview"), workloads=True)) == {("update", "RayJob story")}
     assert suspended.operate("up").ok
     (run,) = cluster.stack.plane.every(RUNS)
     assert run["spec"]["suspend"] is True
     assert cluster.served_step() == "300"
-    assert cluster.stack.with_config(config(run="r3")).operate("up").ok
+    assert cluster.stack.with_config(config(run="r3", steps=7, timeout_s=600)).operate("up").ok
     (run,) = cluster.stack.plane.every(RUNS)
     assert run["spec"].get("suspend", False) is False
 
