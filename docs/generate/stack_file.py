@@ -4,6 +4,7 @@ Run: `python docs/generate/stack_file.py [--check]`.
 """
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -36,6 +37,7 @@ from infra.stack.rules_network import (
     KEPT_BY_GOOGLE,
     MOST_SERVICE_BITS,
 )
+from infra.stack.rules_schedule import TIME_LENGTH
 from infra.stack.rules_services import LONGEST_MULTI_HOST_NAME, LONGEST_NAME
 from infra.stack.translate import as_number
 from workloads.spec import (
@@ -50,6 +52,7 @@ from workloads.spec import (
     VllmSpec,
 )
 from workloads.spec.engines import DERIVED_FROM_SLICE, SAID_ELSEWHERE
+from workloads.spec.job import RECIPE_KEYS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "stack-file.md"
@@ -119,7 +122,11 @@ SECTIONS: tuple[tuple[str, str, type[BaseModel]], ...] = (
         "A Serve application of your own, on the slices of the pool. See [services](services.md).",
         AppSpec,
     ),
-    ("`tpu-ray:jobs[]`", "What is trained: one run on one slice, from a text to a model.", JobSpec),
+    (
+        "`tpu-ray:jobs[]`",
+        "What runs to its end on one slice: the bundled recipe, from a text to a model, or a command of your own.",
+        JobSpec,
+    ),
     ("`tpu-ray:jobs[].model`", "A model of the Llama family, trained from scratch.", ModelSpec),
     (
         "`tpu-ray:jobs[].mesh`",
@@ -158,6 +165,12 @@ RULES = (
     "`width` divides into an even part per head, and `kv_heads` divides `heads`.",
     "`mesh`: `data` x `tensor` is the number of devices of the slice (chips; two per chip on v7x), and `tensor` "
     "divides the heads.",
+    "A job with an `entrypoint` of its own has none of the recipe's keys: "
+    f"{', '.join(f'`{key}`' for key in RECIPE_KEYS)}.",
+    "No variable of `env` is called like a secret, and none is one that the slice, Ray or the platform sets.",
+    "`time_zone` and `keep_runs` stand with `schedule`. `up` starts no scheduled run, so such a job has no `wait`, and "
+    f"no service has its model; its `<name>-<run>` is {TIME_LENGTH} characters shorter, for the time behind it.",
+    "`suspend: true` stands neither with `wait` nor, on GKE, on a pool with `capacity: queued`.",
     "`global_batch` divides equally over all devices of the slice, whatever the mesh.",
     "A zone lies in its region; two ports are different.",
     "`reservation` stands with `capacity: reservation` and with no other; `max_run_s` with "
@@ -231,7 +244,7 @@ def _default(name: str, field: FieldInfo) -> str:
         return "`jax`"
     if isinstance(default, BaseModel):
         return "its defaults"
-    if isinstance(default, dict):
+    if isinstance(default, Mapping):
         return "none"
     if isinstance(default, tuple):
         return f"`{list(default)}`" if default else "none"
@@ -252,6 +265,8 @@ def _kind(name: str, field: FieldInfo) -> str:
         return "`jax`, `vllm`, or mapping"
     if get_origin(annotation) is dict:
         return "mapping"
+    if get_origin(annotation) is Mapping:
+        return "mapping of names to texts"
     if get_origin(annotation) is tuple:
         return _LISTS.get(name, _WHOLE_NUMBERS)
     if get_origin(annotation) is Literal:

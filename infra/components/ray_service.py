@@ -1,6 +1,7 @@
 """One RayService."""
 
 from collections.abc import Mapping
+from copy import copy
 from typing import TypedDict
 
 import pulumi
@@ -28,7 +29,10 @@ class RayService(pulumi.ComponentResource):
     uid: pulumi.Output[str | None]
 
     def __init__(self, name: str, args: RayServiceArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__("tpu-ray:index:RayService", name, {}, opts)
+        # A component is not replaced itself; its RayService is.
+        own = copy(opts) if opts else pulumi.ResourceOptions()
+        replace_with, own.replace_with = own.replace_with, None
+        super().__init__("tpu-ray:index:RayService", name, {}, own)
         made = custom_resource(
             name,
             _cleaned_up(args["manifest"]),
@@ -38,6 +42,7 @@ class RayService(pulumi.ComponentResource):
                 # https://github.com/pulumi/pulumi-kubernetes/issues/4522
                 delete_before_replace=True,
                 replace_on_changes=None if args["beside"] else _replaced_by(args["manifest"]),
+                replace_with=replace_with,
             ),
         )
         self.uid = uid(made)

@@ -8,6 +8,7 @@ import shlex
 from infra.plan.llm import openai_app
 from infra.plan.user_app import user_app
 from workloads.spec import AppSpec, JobLaunch, ServiceLaunch, VllmSpec
+from workloads.spec.job import PLATFORM_KEYS
 
 SERVE_IMPORT_PATH = "workloads.serve.app:build"
 DEPLOYMENT = "Replica"
@@ -33,5 +34,7 @@ def serve_application(launch: ServiceLaunch) -> dict[str, object]:
 
 
 def job_entrypoint(launch: JobLaunch) -> str:
-    """The shell command of one run: `python -m workloads.train '<launch as JSON>'`."""
-    return shlex.join(["python", "-m", TRAIN_MODULE, launch.model_dump_json()])
+    """The shell command of one run: the user's own, or `python -m workloads.train '<launch as JSON>'`."""
+    if launch.job.entrypoint is not None:
+        return launch.job.entrypoint
+    return shlex.join(["python", "-m", TRAIN_MODULE, launch.model_dump_json(exclude={"job": set(PLATFORM_KEYS)})])

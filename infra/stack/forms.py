@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from workloads.spec.engines import IMPORT_PATTERN, PATH_PATTERN
+from workloads.spec.job import SCHEDULE_PATTERN, ZONE_PATTERN
 from workloads.spec.service import NAME_PATTERN
 
 # https://cloud.google.com/resource-manager/docs/creating-managing-projects
@@ -121,6 +122,12 @@ _FORMS = {
         "my-reservation, or projects/my-project/reservations/my-reservation",
         _none,
     ),
+    SCHEDULE_PATTERN: Form(
+        "a schedule has five fields: minute, hour, day of the month, month, day of the week",
+        "five fields such as 0 3 * * *",
+        _none,
+    ),
+    ZONE_PATTERN: Form("a time zone is written like Europe/Berlin", "a zone such as Europe/Berlin", _none),
     CIDR: Form("an address range is written like 10.0.0.0/20", "a range such as 10.0.0.0/20", _none),
     GKE_VERSION: Form("a version of GKE is written like 1.35 or 1.35.3-gke.1737000", "1.35", _front(GKE_VERSION)),
     IMPORT_PATTERN: Form(

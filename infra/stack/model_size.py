@@ -22,6 +22,8 @@ def served_size(model: str, jobs: Iterable[JobSpec], size_of: SizeOf) -> LlamaCo
 
 def trained_size(job: JobSpec) -> LlamaConfig | str:
     """The sizes of the model that a job trains."""
+    if job.entrypoint is not None:
+        return "a command of your own makes it"
     try:
         config = trained_config(job.model)
     except ModelError as why:

@@ -16,6 +16,7 @@ from infra.stack.rules_jobs import job_problems
 from infra.stack.rules_names import node_pool_name_problems
 from infra.stack.rules_platform import platform_problems
 from infra.stack.rules_pools import pool_problems, pools_by_name, said_once, single_pool_problems
+from infra.stack.rules_runs import in_our_words, run_problems
 from infra.stack.rules_services import pool_meant, service_problems
 from infra.stack.translate import Entry, read_entry
 from workloads.spec import JobSpec, ServiceSpec
@@ -54,11 +55,12 @@ def parse_stack(config: Mapping[str, object], project: str = "tpu-ray") -> Stack
     ]
     problems += engine_problems(services, known, platform)
     problems += job_problems(jobs, known)
+    problems += run_problems(jobs, services, _queued(platform, pools))
     problems += capacity_problems(services, jobs, known)
     problems += fit_problems(platform, services, jobs, known)
     problems += bucket_problems(platform, services, jobs) if platform else ()
     if problems:
-        raise StackError(_in_order(problems, project))
+        raise StackError(_in_order(in_our_words(problems, jobs), project))
     return StackSpec(
         platform=_read(platform),
         pools=tuple(map(_read, pools)),
@@ -94,6 +96,13 @@ def _read(entry: Entry[Any] | None) -> Any:
     assert entry is not None
     assert entry.spec is not None
     return entry.spec
+
+
+def _queued(platform: Entry[Any] | None, pools: list[Entry[PoolSpec]]) -> set[str]:
+    """The names of the pools whose slices Kueue hands out."""
+    if platform is None or platform.raw.get("kind") != "gke":
+        return set()
+    return {name for pool in pools if pool.text("capacity") == "queued" and (name := pool.text("name")) is not None}
 
 
 def _own_keys(config: Mapping[str, object], project: str, problems: list[Problem]) -> dict[str, Plain]:
@@ -183,7 +192,7 @@ def _contexts_of_jobs(mine: Mapping[str, Plain], jobs: list[Entry[JobSpec]]) -> 
     contexts = {
         f"job:{job.text('name')}": job.spec.model.context
         for job in reversed(jobs)
-        if job.spec is not None and job.sound("model.context")
+        if job.spec is not None and job.sound("model.context") and not job.wrote("entrypoint")
     }
     services = _decoded(mine.get("services"))
     if not isinstance(services, list):

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from infra.stack.problems import Problem
 from infra.stack.rules_pools import Pool, same_names
+from infra.stack.rules_schedule import TIME_LENGTH
 from infra.stack.rules_services import longest_name, pool_of, unknown_pool, waiting_in_order, why_longest
 from infra.stack.translate import Entry
 from workloads.spec import BUNDLED_TEXTS, JobSpec, Slice
@@ -18,6 +19,8 @@ def job_problems(entries: Sequence[Entry[JobSpec]], pools: Mapping[str, Pool]) -
         pool = pool_of(entry, pools)
         yield from unknown_pool(entry, pools)
         yield from _name(entry, pool)
+        if entry.wrote("entrypoint"):
+            continue
         yield from _model(entry)
         yield from _source(entry)
         if pool is not None and pool.slice is not None:
@@ -43,15 +46,18 @@ def _run_name(entry: Entry[JobSpec]) -> str | None:
 
 
 def _name(entry: Entry[JobSpec], pool: Pool | None) -> Iterator[Problem]:
-    name, run_name, most = entry.text("name"), _run_name(entry), longest_name(pool)
+    name, run_name, longest = entry.text("name"), _run_name(entry), longest_name(pool)
+    most = longest - TIME_LENGTH if entry.wrote("schedule") else longest
     if name is None or run_name is None or len(run_name) <= most:
         return
+    time = f" beside the time of a scheduled run ({TIME_LENGTH} characters)" if entry.wrote("schedule") else ""
     run = run_name[len(name) + 1 :]
     left = most - len(run) - 1
     yield Problem(
         key=f"{entry.key}.name",
         value=name,
-        reason=f"with its run this is {run_name}, {len(run_name)} characters; at most {most} fit {why_longest(most)}",
+        reason=f"with its run this is {run_name}, {len(run_name)} characters; at most {most} fit{time} "
+        + why_longest(longest),
         allowed=(f"at most {max(left, 1)} characters" + ("" if left > 0 else " and a shorter run"),),
         nearest=name[:left].rstrip("-") if left > 0 else None,
     )

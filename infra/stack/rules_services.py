@@ -194,7 +194,7 @@ def _context_of_job(entry: Entry[ServiceSpec], jobs: Sequence[Entry[JobSpec]]) -
     """A service that promises more tokens than the job's model was made for."""
     name = (entry.text("model") or "").removeprefix("job:")
     job = next((job for job in jobs if job.text("name") == name and entry.text("model") == f"job:{name}"), None)
-    if job is None or not job.sound("model.context") or not entry.sound("engine.context"):
+    if job is None or job.wrote("entrypoint") or not job.sound("model.context") or not entry.sound("engine.context"):
         return
     assert job.spec is not None
     assert entry.spec is not None

@@ -29,6 +29,8 @@ class Declared:
     retain_on_delete: bool
     ignore_changes: tuple[str, ...]
     replace_on_changes: tuple[str, ...]
+    replace_with: tuple[str, ...] = ()
+    """URNs."""
     depends_on: frozenset[str] = frozenset()
     """`<type> <name>` of everything that comes before it and goes after it."""
 
@@ -45,6 +47,7 @@ class _Nothing(Mocks):
             "selfLink": named,
             "email": f"{args.name}@example.iam.gserviceaccount.com",
             "etag": "1",
+            "exported": args.inputs.get("export"),
         }
         outputs = {**filled, **args.inputs}
         if "metadata" in outputs:
@@ -60,7 +63,8 @@ class _Nothing(Mocks):
             ],
             "workloadIdentityConfigs": [{"workloadPool": f"{args.args.get('project')}.svc.id.goog"}],
         }
-        return {**args.args, **cluster, "number": "123456789012"}, []
+        exported = {"bucketObjects": [{"name": args.args.get("prefix")}], "content": '{"step": 10}'}
+        return {**args.args, **cluster, **exported, "number": "123456789012"}, []
 
 
 class _Recorder(MockMonitor):
@@ -85,6 +89,7 @@ class _Recorder(MockMonitor):
                     request.retainOnDelete,
                     tuple(request.ignoreChanges),
                     tuple(request.replaceOnChanges),
+                    tuple(request.replace_with),
                     frozenset(map(_named, self._all_before(made.urn))),
                 )
             )

@@ -55,7 +55,8 @@ def test_deletion_protection_is_written_out_and_holds_for_every_node_pool(writte
     )
     kubernetes = [one for one in resources if one.type.startswith("kubernetes:")]
     assert kubernetes
-    assert all(one.protect is wanted for one in kubernetes)
+    # Another run replaces a run, and loses nothing: what it has left is in the bucket.
+    assert {one.type for one in kubernetes if one.protect is not wanted} <= {"kubernetes:ray.io/v1:RayJob"}
 
 
 def test_pools_in_a_cluster_that_was_there_before_are_protected_too() -> None:

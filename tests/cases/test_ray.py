@@ -48,9 +48,9 @@ def test_the_head_of_a_run_asks_for_no_chips_and_for_the_nodes_without() -> None
     assert head["template"]["spec"]["nodeSelector"] == {"tpu-ray/pool": "cpu"}
 
 
-@pytest.mark.parametrize("key", ["shutdownAfterJobFinishes", "ttlSecondsAfterFinished", "suspend"])
+@pytest.mark.parametrize("key", ["shutdownAfterJobFinishes", "ttlSecondsAfterFinished"])
 def test_what_would_keep_a_finished_runs_slice_cannot_be_said(key: str) -> None:
-    """kuberay#3627, kuberay#1200: a time to live without the shutdown, or suspension without it, is no stack file."""
+    """kuberay#3627, kuberay#1200: a time to live without the shutdown is no stack file."""
     assert key not in JobSpec.model_fields
     found = mistakes(config(pool(), jobs=(job(**{key: False}),)))
     assert list(found) == [f"jobs[0].{key}"]

@@ -2,9 +2,13 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.cloud.asked import CLUSTER_ID, cloud, pool, with_cluster
 from tests.rig.cloud import invokes
-from tests.rig.cloud.world import NODE_POOL
+from tests.rig.cloud.held import Thing
+from tests.rig.cloud.refused import Refused
+from tests.rig.cloud.world import NODE_POOL, OBJECT
 from tests.rig.gcp.values import plain_list, plain_object
 
 
@@ -43,3 +47,16 @@ def test_the_client_has_a_token(tmp_path: Path) -> None:
     found = cloud(tmp_path).invoke(invokes.CLIENT_CONFIG, {})
     assert found["id"] == "projects/tpu-ray-test/regions/us-east5/zones/us-east5-b"
     assert str(found["accessToken"]).startswith("ya29.")
+
+
+def test_an_object_of_a_bucket_is_listed_and_read_and_one_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    one = cloud(tmp_path)
+    with one.held.change() as things:
+        things.put(OBJECT, "runs/story-r1/export/export.json", Thing({}, {"content": '{"step": 10}'}))
+    listed = one.invoke(invokes.OBJECTS, {"bucket": "runs", "prefix": "story-r1/export/export.json"})
+    (found,) = plain_list(listed["bucketObjects"])
+    name = plain_object(found)["name"]
+    assert one.invoke(invokes.CONTENT, {"bucket": "runs", "name": name})["content"] == '{"step": 10}'
+    assert one.invoke(invokes.OBJECTS, {"bucket": "runs", "prefix": "story-r2/"})["bucketObjects"] == []
+    with pytest.raises(Refused, match="404"):
+        one.invoke(invokes.CONTENT, {"bucket": "other", "name": name})

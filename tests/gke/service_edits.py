@@ -233,7 +233,7 @@ EDITS = (
         "platform: namespace",
         set_platform(namespace="other"),
         (
-            "replace RayJob story-r1: metadata.namespace",
+            "replace RayJob story: metadata.namespace",
             "replace RayService full: metadata.namespace",
             "replace RayService many: metadata.namespace",
             "replace RayService spare: metadata.namespace",
@@ -294,15 +294,16 @@ EDITS = (
     ),
     ServiceEdit("pools full: capacity", set_pool("full", capacity="spot"), told={"full": ("new hosts", "none", 4)}),
     ServiceEdit("pools wide: boot_disk_gib", set_pool("wide", boot_disk_gib=200)),
-    ServiceEdit("jobs: run", job(run="r2"), ("create RayJob story-r2", "delete RayJob story-r1"), up=True),
+    ServiceEdit("jobs: run", job(run="r2"), ("replace RayJob story: metadata.name",), up=True),
     ServiceEdit("jobs: steps", job(steps=400)),
-    ServiceEdit(
-        "jobs: steps, run", both(job(steps=400), job(run="r2")), ("create RayJob story-r2", "delete RayJob story-r1")
-    ),
+    ServiceEdit("jobs: steps, run", both(job(steps=400), job(run="r2")), ("replace RayJob story: metadata.name",)),
     ServiceEdit("jobs: timeout_s", job(timeout_s=7200)),
-    ServiceEdit("jobs: name", job(name="tale"), ("create RayJob tale-r1", "delete RayJob story-r1")),
-    ServiceEdit(
-        "jobs: one less", both(without("jobs", "story"), without("pools", "train")), ("delete RayJob story-r1",)
-    ),
-    ServiceEdit("jobs: one more", more("jobs", name="tale", pool="train"), ("create RayJob tale-r1",)),
+    ServiceEdit("jobs: entrypoint", job(entrypoint="python my/train.py", env={"LOG_LEVEL": "debug"})),
+    ServiceEdit("jobs: retries, keep_cluster_s", job(retries=2, keep_cluster_s=60)),
+    ServiceEdit("jobs: suspend", job(suspend=True), ("update RayJob story: spec.suspend",)),
+    ServiceEdit("jobs: suspend, steps", job(suspend=True, steps=400), ("update RayJob story: spec.suspend",)),
+    ServiceEdit("jobs: schedule", job(schedule="0 3 * * *"), ("delete RayJob story",)),
+    ServiceEdit("jobs: name", job(name="tale"), ("create RayJob tale", "delete RayJob story")),
+    ServiceEdit("jobs: one less", both(without("jobs", "story"), without("pools", "train")), ("delete RayJob story",)),
+    ServiceEdit("jobs: one more", more("jobs", name="tale", pool="train"), ("create RayJob tale",)),
 )

@@ -49,7 +49,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[GkeCheckout
         for earlier, later in (
             ("NodePool wide-0", "RayService wide"),
             ("RayService wide", "Ready wide"),
-            ("ServiceAccount workspace", "RayJob story-r1"),
+            ("ServiceAccount workspace", "RayJob story"),
         ):
             assert order.index(earlier) < order.index(later), (earlier, later, order)
         yield stack, operator
@@ -119,24 +119,6 @@ def test_a_deadline_ends_the_wait_with_what_is_missing(stack: GkeCheckout, opera
     assert stack.with_config(config()).operate("up").ok
 
 
-def test_another_run_is_another_job_and_nothing_else(stack: GkeCheckout) -> None:
-    again = changed(stack, "jobs", 0, run="r2")
-    assert steps(again.operate("preview"), workloads=True) == [
-        ("create", "RayJob story-r2"),
-        ("create", "RayJob story-r2"),
-        ("delete", "RayJob story-r1"),
-        ("delete", "RayJob story-r1"),
-    ]
-    assert again.operate("up").ok
-    assert names(again, JOBS) == {"story-r2"}
-    assert stack.with_config(config()).operate("up").ok
-
-
-def test_another_spec_of_a_run_waits_for_the_next_run(stack: GkeCheckout) -> None:
-    longer = changed(stack, "jobs", 0, steps=400)
-    assert steps(longer.operate("preview"), workloads=True) == []
-
-
 def test_everything_goes_in_the_order_that_its_end_needs(tmp_path: Path) -> None:
     with control_plane(tmp_path / "plane") as plane, kuberay(plane):
         stack = GkeCheckout(tmp_path, "dev", plane, config())
@@ -147,7 +129,7 @@ def test_everything_goes_in_the_order_that_its_end_needs(tmp_path: Path) -> None
         for earlier, later in (
             ("Ready wide", "RayService wide"),
             ("RayService wide", "NodePool wide-0"),
-            ("RayJob story-r1", "NodePool train-0"),
+            ("RayJob story", "NodePool train-0"),
             ("RayService wide", "ServiceAccount workspace"),
         ):
             assert order.index(earlier) < order.index(later), (earlier, later, order)

@@ -12,7 +12,7 @@ import yaml
 from infra.platforms.gke.manifests import manifests
 from infra.platforms.local import deploy as package_deploy
 from infra.platforms.local.folders import Folders
-from infra.stack import parse_stack
+from infra.stack import StackSpec, parse_stack
 from tests.render.stacks import config
 from workloads.spec.versions import LOCKED, installed
 
@@ -42,7 +42,8 @@ class Declared:
         self.run_name = inputs.get("run_name")
 
 
-def test_application_and_entrypoint_are_those_of_the_manifests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def declared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stack: StackSpec) -> dict[str, list[tuple[str, Any]]]:
+    """Kind to name and inputs of every resource of a local stack."""
     monkeypatch.setenv("TPU_RAY_HOME", str(tmp_path))
     # The function of the same name hides its module.
     module = sys.modules[package_deploy.__module__]
@@ -55,11 +56,24 @@ def test_application_and_entrypoint_are_those_of_the_manifests(tmp_path: Path, m
     monkeypatch.setattr(module.pulumi, "export", lambda *_: None)
     monkeypatch.setattr(module.pulumi, "ResourceOptions", lambda **_: None)
 
-    package_deploy("t", parse_stack(config(platform="local")))
+    package_deploy("t", stack)
+    return {kind: stand_in.made for kind, stand_in in kinds.items()}
+
+
+def resources_of(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pools: list[Any], services: list[Any], jobs: list[Any]
+) -> dict[str, list[tuple[str, Any]]]:
+    """The resources of the local stack with these pools, services and jobs."""
+    stack = parse_stack(config(platform="local", pools=pools, services=services, jobs=jobs))
+    return declared(monkeypatch, tmp_path, stack)
+
+
+def test_application_and_entrypoint_are_those_of_the_manifests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = declared(monkeypatch, tmp_path, parse_stack(config(platform="local")))
     here = str(Folders.of("t").storage)
-    texts = {name: inputs["application"] for name, inputs in kinds["ServeApp"].made}
+    texts = {name: inputs["application"] for name, inputs in kinds["ServeApp"]}
     applications = {name: json.loads(getattr(text, "value", text)) for name, text in texts.items()}
-    entrypoints = {name: inputs["entrypoint"] for name, inputs in kinds["JobRun"].made}
+    entrypoints = {name: inputs["entrypoint"] for name, inputs in kinds["JobRun"]}
 
     gke = parse_stack(config())
     assert gke.platform.kind == "gke"
@@ -68,7 +82,7 @@ def test_application_and_entrypoint_are_those_of_the_manifests(tmp_path: Path, m
     for name, application in applications.items():
         (there,) = yaml.safe_load(rendered[f"rayservice-{name}.yaml"]["spec"]["serveConfigV2"])["applications"]  # type: ignore[index]
         if name == "trained":
-            # Only the local platform waits for the job, and so knows which step its model is of.
+            # A manifest by itself waits for no job, and so does not know which step its model is of.
             assert application["args"].pop("model_version") == STEP
             assert there["args"].pop("model_version") == ""
         assert application["args"].pop("versions") == installed().model_dump()

@@ -97,6 +97,30 @@ def test_a_second_preview_and_a_second_up_change_nothing(engine: Engine) -> None
     assert engine.get("/chat/v1/args") == before
 
 
+OWN = """python -c 'import json, os, pathlib
+run = json.loads(os.environ["TPU_RAY_LAUNCH"])
+folder = pathlib.Path(run["folder"])
+folder.mkdir(parents=True, exist_ok=True)
+(folder / "seen").write_text(" ".join([run["run"], run["slice"]["topology"], os.environ["LOG_LEVEL"]]))' && exit """
+
+
+def test_a_command_of_ones_own_is_told_its_run_and_is_waited_for_where_it_is_asked_to(engine: Engine) -> None:
+    services, story = [CHAT, service("story", "job:story", "pair")], {"name": "story", "pool": "pair", "steps": 40}
+    own = {"name": "own", "pool": "side", "entrypoint": f"{OWN} 3", "env": {"LOG_LEVEL": "$debug"}, "wait": True}
+    engine.declare([SINGLE, PAIR, SIDE], services, [story, own])
+    for _ in range(2):
+        with pytest.raises(CommandError) as error:
+            engine.up()
+        assert "run own-r1 did not succeed" in str(error.value)
+        assert "exit code 3" in str(error.value)
+    assert (engine.folders.storage / "own-r1" / "seen").read_text() == "own-r1 1x1 $debug"
+    engine.declare([SINGLE, PAIR, SIDE], services, [story, {**own, "entrypoint": f"{OWN} 0"}])
+    engine.up()
+    assert changed(engine.up()) == {}
+    engine.declare([SINGLE, PAIR], services, [story])
+    engine.up()
+
+
 def test_the_token_is_needed_and_only_the_user_can_read_it(engine: Engine) -> None:
     with httpx.Client(trust_env=False) as client:
         answer = client.get(f"http://127.0.0.1:{engine.dashboard_port}/api/serve/applications/")

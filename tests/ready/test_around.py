@@ -124,7 +124,7 @@ def test_services_go_first_where_that_is_said(first: bool, name: str | None) -> 
     spec = found["RayService chat"].inputs["spec"]["rayClusterConfig"]
     for group in (spec["headGroupSpec"], *spec["workerGroupSpecs"]):
         assert group["template"]["spec"].get("priorityClassName") == name
-    assert "priorityClassName" not in str(found["RayJob train-r1"].inputs)
+    assert "priorityClassName" not in str(found["RayJob train"].inputs)
     classes = [one.inputs for one in found.values() if one.type.endswith(":PriorityClass")]
     assert [(one["metadata"]["name"], one["preemptionPolicy"]) for one in classes] == (
         [(name, "Never")] if first else []
@@ -143,7 +143,7 @@ def test_all_of_it_comes_before_the_pods() -> None:
     found = around(STACK)
     for name, before in (
         ("RayService chat", {"NetworkPolicy service-chat", "PodDisruptionBudget service-chat"}),
-        ("RayJob train-r1", {"NetworkPolicy job-train"}),
+        ("RayJob train", {"NetworkPolicy job-train"}),
     ):
         there = {one.rpartition(":")[2] for one in found[name].depends_on}
         assert before <= there

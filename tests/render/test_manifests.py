@@ -12,9 +12,10 @@ import yaml
 
 from infra.plan.workloads import job_entrypoint, serve_application
 from infra.platforms.gke.cluster import head_group, ray_cluster, worker_group
+from infra.platforms.gke.job_manifest import ray_job
 from infra.platforms.gke.launches import job_launch, service_launch
 from infra.platforms.gke.machines import MACHINES
-from infra.platforms.gke.manifests import manifests, ray_job, ray_service
+from infra.platforms.gke.manifests import manifests, ray_service
 from infra.stack import GkePlatform, PoolSpec, StackSpec, parse_stack
 from tests.render.stacks import GKE, config
 from workloads.spec import JobLaunch, ServiceLaunch, catalogue
@@ -239,7 +240,8 @@ def test_a_finished_run_gives_its_slice_back() -> None:
     platform, stack = gke_stack()
     spec: Any = ray_job(platform, stack, stack.jobs[0])["spec"]
     assert spec["shutdownAfterJobFinishes"] is True
-    assert 0 < spec["ttlSecondsAfterFinished"] <= 3600
+    # The service of its model waits for the pool's only slice.
+    assert spec["ttlSecondsAfterFinished"] == 0
     assert spec["activeDeadlineSeconds"] == stack.jobs[0].timeout_s
     assert spec["backoffLimit"] == 0
 

@@ -101,7 +101,7 @@ def script(file: Path, command: str) -> None:
     file.chmod(0o755)
 
 
-WORKLOADS = ("RayService ", "RayJob ", "Ready ")
+WORKLOADS = ("RayService ", "RayJob ", "Ready ", "JobFinished ", "RunSettings ", "ScheduledJob ", "CronJob ")
 
 
 def steps(outcome: Outcome, workloads: bool = False) -> list[tuple[str, str]]:

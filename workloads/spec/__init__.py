@@ -6,6 +6,7 @@ Pure pydantic: importing this package brings in neither pulumi, ray nor jax.
 from workloads.spec.engines import AppSpec, VllmSpec
 from workloads.spec.job import BUNDLED_TEXTS, DataSpec, JobSpec, MeshSpec, ModelSpec
 from workloads.spec.launch import DeclaredSlices, JobLaunch, ServiceLaunch
+from workloads.spec.run import DeclaredRun
 from workloads.spec.service import EngineSpec, ServiceSpec
 from workloads.spec.slices import Slice, SliceError, catalogue, resolve_slice, slice_mistakes
 
@@ -13,6 +14,7 @@ __all__ = [
     "BUNDLED_TEXTS",
     "AppSpec",
     "DataSpec",
+    "DeclaredRun",
     "DeclaredSlices",
     "EngineSpec",
     "JobLaunch",

@@ -1,5 +1,6 @@
-"""A job: one training run on one slice, from a text to an exported model."""
+"""A job: one run on one slice, of the bundled recipe (a text becomes a model) or of the user's own command."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -53,6 +54,14 @@ class DataSpec(BaseModel):
     held_out: float = Field(default=0.05, gt=0, lt=0.5, description="Fraction of rows kept out of training.")
 
 
+SCHEDULE_PATTERN = (
+    r"^(@(yearly|annually|monthly|weekly|daily|midnight|hourly)|[-*/,?0-9A-Za-z]+( +[-*/,?0-9A-Za-z]+){4})$"
+)
+"""Five fields, or a word for them: what Kubernetes' CronJob and KubeRay's RayCronJob both take (robfig/cron,
+ParseStandard). https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/#schedule-syntax"""
+ZONE_PATTERN = r"^[A-Z][A-Za-z]+(/[A-Z][-+_A-Za-z0-9]*)*$"
+
+
 class JobSpec(BaseModel):
     """One entry of `tpu-ray:jobs`."""
 
@@ -71,4 +80,80 @@ class JobSpec(BaseModel):
     data: DataSpec = Field(default=DataSpec(), description="Which text, and how it becomes batches.")
     max_failures: int = Field(default=3, ge=0, le=100, description="Restarts after a lost worker or host.")
     reserve_timeout_s: int = Field(default=300, ge=1, le=86400, description="How long the job waits for its slice.")
-    timeout_s: int = Field(default=3600, ge=10, le=864000, description="How long a run may take, waiting included.")
+    timeout_s: int = Field(
+        default=3600, ge=10, le=864000, description="How long a run, or one try of it, may take, waiting included."
+    )
+    entrypoint: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=8192,
+        description="Your own command in place of the recipe, e.g. `python my/train.py --steps 100`; a shell runs it "
+        "beside the head of Ray. What is above, from `steps` to `reserve_timeout_s`, is the recipe's, and not "
+        "written then.",
+    )
+    env: Mapping[str, str] = Field(
+        default={},
+        max_length=100,
+        description="Environment variables of the run, on all its hosts. Plain text, never a secret.",
+    )
+    retries: int = Field(
+        default=0,
+        ge=0,
+        le=100,
+        description="How often a run that failed begins again, each time on a new Ray cluster with the same folder. "
+        "The recipe restarts by itself before (`max_failures`). One that took longer than `timeout_s` does not. The "
+        "local platform retries nothing: its cluster stays.",
+    )
+    keep_cluster_s: int | None = Field(
+        default=None,
+        ge=0,
+        le=86400,
+        description="How long a finished run's Ray cluster, and so its slice and its bill, stays for a look at it. "
+        "Absent: 300; 0 where a service waits for the slice. The local platform keeps its cluster.",
+    )
+    suspend: bool = Field(
+        default=False,
+        description="`true` ends the run and frees its slice; `false` again begins it anew, the recipe from its "
+        "checkpoint. With `schedule` no further run begins. Not with `capacity: queued`, where Kueue decides.",
+    )
+    wait: bool = Field(default=False, description="Whether `up` waits for the run's end, and fails where it fails.")
+    schedule: str | None = Field(
+        default=None,
+        pattern=SCHEDULE_PATTERN,
+        description='When a run begins: `"0 3 * * *"` (minute, hour, day, month, weekday), not at `up`. Each is called '
+        "`<name>-<run>-<time>` and has a folder of its own; where the last one still runs, none begins. The local "
+        "platform runs none: it is not there at night.",
+    )
+    time_zone: str | None = Field(
+        default=None, pattern=ZONE_PATTERN, description="Of `schedule`, e.g. `Europe/Berlin`; absent: `Etc/UTC`."
+    )
+    keep_runs: int = Field(
+        default=5, ge=1, le=100, description="With `schedule`: how many finished runs are still listed, the newest."
+    )
+
+
+RECIPE_KEYS = (
+    "steps",
+    "learning_rate",
+    "checkpoint_every",
+    "keep_checkpoints",
+    "seed",
+    "model",
+    "mesh",
+    "data",
+    "max_failures",
+    "reserve_timeout_s",
+)
+"""Keys of a job that only the bundled recipe has a use for."""
+PLATFORM_KEYS = (
+    "entrypoint",
+    "env",
+    "retries",
+    "keep_cluster_s",
+    "suspend",
+    "wait",
+    "schedule",
+    "time_zone",
+    "keep_runs",
+)
+"""Keys that say how a platform starts, keeps and ends a run; the recipe is not told them."""

@@ -64,7 +64,8 @@ def deploy(stack_name: str, stack: StackSpec) -> None:
         queue: QueueArgs = {"namespace": platform.namespace, "chart": platform.kueue_chart, "pools": queued}
         before_pods.append(Queue("queue", queue, in_kubernetes))
     # A user's own kubeconfig is read again by each wait: what it holds has no place in a state.
-    deploy_workloads(stack, platform.cluster.kubeconfig or login.kubeconfig, after(in_kubernetes, *before_pods))
+    login_file = platform.cluster.kubeconfig or login.kubeconfig
+    deploy_workloads(stack, login_file, after(in_kubernetes, *before_pods), google)
     if platform.registry:
         where: RegistryArgs = {
             "project": platform.project,

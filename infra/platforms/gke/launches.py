@@ -7,9 +7,11 @@ from infra.stack import GkePlatform, StackSpec
 from workloads.spec import JobLaunch, JobSpec, ServiceLaunch, ServiceSpec
 
 
-def service_launch(platform: GkePlatform, stack: StackSpec, service: ServiceSpec) -> ServiceLaunch:
-    """The value of a service's replicas."""
-    launch = launches.service_launch(stack, service, in_pods(platform.storage))
+def service_launch(
+    platform: GkePlatform, stack: StackSpec, service: ServiceSpec, model_version: str = ""
+) -> ServiceLaunch:
+    """The value of a service's replicas. `model_version` is the exported step of a `job:` model."""
+    launch = launches.service_launch(stack, service, in_pods(platform.storage), model_version)
     code = service_code(platform)
     return launch.model_copy(update={"model": in_pods(launch.model), "code": code.digest[:12] if code else ""})
 

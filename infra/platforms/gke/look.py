@@ -1,23 +1,17 @@
 """Where a RayService stands, read from what its cluster says: how far it is, or why it will never come. Pure."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from infra.plan.mark import mark_name
-from infra.platforms.gke.found import Found, Object, is_head, when, written_at
+from infra.platforms.gke.found import Found, Object, when, written_at
+from infra.platforms.gke.pods import hosts_running, how_far, never_running, why_not_running
 from infra.platforms.serve_reason import deepest_reason
 
 GIVEN_UP = ("DEPLOY_FAILED", "UNHEALTHY")
 """Statuses of a Serve application that do not become better by waiting."""
 REFUSED = ("InvalidRayServiceSpec", "InvalidRayServiceMetadata")
 """Events of KubeRay's about a RayService that it does not take (controllers/ray/utils/constant.go, 1.5 and 1.6)."""
-NO_PODS = ("FailedToCreateHeadPod", "FailedToCreateWorkerPod", "FailedToCreateRayCluster")
-FOREVER = ("InvalidImageName", "CreateContainerConfigError", "ErrImageNeverPull")
-"""What a container waits for without end (k8s.io/kubernetes/pkg/kubelet/images and kuberuntime)."""
-IMAGE = ("ErrImagePull", "ImagePullBackOff")
-NO_SUCH_IMAGE = re.compile(r"not found|manifest unknown|denied|unauthorized|forbidden|does not exist", re.IGNORECASE)
-ADMISSION = re.compile(r"admission webhook .* denied the request|failed calling webhook|is forbidden|is invalid")
 
 
 @dataclass(frozen=True)
@@ -54,12 +48,12 @@ def look(wanted: Wanted, found: Found) -> Look:
     coming = found.coming()
     cluster = coming.get("rayClusterName", "")
     pods = found.pods_of(cluster)
-    failure = next(_never(found, cluster, pods), None)
+    failure = next(never_running(found, cluster, pods), None)
     if failure:
         return Look("pods", failure=failure)
     application = coming.get("applicationStatuses", {}).get(wanted.name)
     if application is None:
-        return Look(_before_serve(wanted, found, cluster, pods))
+        return Look(how_far(wanted.hosts, found, cluster, pods))
     if old := _old_config(wanted, coming):
         return old
     status, reason = application.get("status", ""), deepest_reason(_messages(application))
@@ -68,8 +62,8 @@ def look(wanted: Wanted, found: Found) -> Look:
     upgrading = bool(found.status.get("pendingServiceStatus", {}).get("rayClusterName"))
     if status == "RUNNING" and not upgrading and _condition(found, "Ready").get("status") == "True":
         # A replica more begins with its hosts; until Serve has heard of it, what runs already is all that it knows.
-        if _hosts_running(pods) < wanted.hosts:
-            return Look(_before_serve(wanted, found, cluster, pods))
+        if hosts_running(pods) < wanted.hosts:
+            return Look(how_far(wanted.hosts, found, cluster, pods))
         return Look("RUNNING", ready=True)
     said = "" if reason == "Serve gave no reason" else f": {reason.splitlines()[0][:200]}"
     return Look(f"Serve is {status or 'starting'}{said}")
@@ -85,7 +79,7 @@ def blocked_by(wanted: Wanted, found: Found) -> str:
             return old.failure or old.progress
         return f"Serve is {application.get('status') or 'starting'}: {deepest_reason(_messages(application))}"
     for pod in pods:
-        why = _why_not_running(found, pod)
+        why = why_not_running(found, pod)
         if why:
             return f"pod {pod['metadata']['name']} {why}"
     if found.service is None:
@@ -95,7 +89,7 @@ def blocked_by(wanted: Wanted, found: Found) -> str:
             return f"{event.get('reason', '')}: {event.get('message', '')}"
     if not found.status:
         return "KubeRay has not looked at the RayService: is the Ray operator add-on of the cluster on?"
-    return str(_condition(found, "Ready").get("message") or _before_serve(wanted, found, cluster, pods))
+    return str(_condition(found, "Ready").get("message") or how_far(wanted.hosts, found, cluster, pods))
 
 
 def _old_config(wanted: Wanted, coming: Object) -> Look | None:
@@ -122,76 +116,6 @@ def _refusal(wanted: Wanted, found: Found) -> str | None:
     if condition.get("reason") == "InitializingTimeout":
         return f"KubeRay has given it up: {condition.get('message', '')}"
     return None
-
-
-def _never(found: Found, cluster: str, pods: list[Object]) -> Iterator[str]:
-    """What keeps the pods of the service from ever running."""
-    for event in found.warnings_about("RayCluster", cluster):
-        if event.get("reason") in NO_PODS and ADMISSION.search(event.get("message", "")):
-            yield f"{event['reason']}: {event['message']}"
-    for pod in pods:
-        for container in _containers(pod):
-            waiting = container.get("state", {}).get("waiting", {})
-            reason, message = waiting.get("reason", ""), waiting.get("message", "")
-            last = " ".join(event.get("message", "") for event in found.warnings_about("Pod", pod["metadata"]["name"]))
-            hopeless = reason in IMAGE and NO_SUCH_IMAGE.search(f"{message} {last}")
-            if reason in FOREVER or hopeless:
-                yield f"pod {pod['metadata']['name']} {_waits(container, found, pod)}"
-
-
-def _before_serve(wanted: Wanted, found: Found, cluster: str, pods: list[Object]) -> str:
-    """How far the Ray cluster is."""
-    if not cluster:
-        return "waiting for KubeRay to make the Ray cluster"
-    running = _hosts_running(pods)
-    head = next((pod for pod in pods if is_head(pod)), None)
-    words = f"Ray cluster {cluster}: head {(head or {}).get('status', {}).get('phase', 'missing')}"
-    words += f", {running} of {wanted.hosts} TPU hosts run"
-    stuck = next((why for pod in pods if (why := _why_not_running(found, pod))), "")
-    return f"{words}; {stuck}" if stuck else words
-
-
-def _hosts_running(pods: list[Object]) -> int:
-    return sum(pod.get("status", {}).get("phase") == "Running" for pod in pods if not is_head(pod))
-
-
-def _why_not_running(found: Found, pod: Object) -> str:
-    """What a pod waits for, in Kubernetes' words; empty for one that runs."""
-    status = pod.get("status", {})
-    scheduled: Object = next((c for c in status.get("conditions", []) if c.get("type") == "PodScheduled"), {})
-    if scheduled.get("status") == "False":
-        scaling = next(
-            (
-                event["message"]
-                for event in found.warnings_about("Pod", pod["metadata"]["name"])
-                if event.get("reason") in ("FailedScaleUp", "NotTriggerScaleUp")
-            ),
-            "",
-        )
-        return f"cannot be scheduled: {scheduled.get('message', '')}" + (f" ({scaling})" if scaling else "")
-    for container in _containers(pod):
-        if container.get("state", {}).get("waiting", {}).get("reason") not in (None, "PodInitializing"):
-            return _waits(container, found, pod)
-    return "" if status.get("phase") in ("Running", "Succeeded") else f"is {status.get('phase', 'new')}"
-
-
-def _waits(container: Object, found: Found, pod: Object) -> str:
-    """Why a container waits; where it has crashed before, how it ended."""
-    waiting = container["state"]["waiting"]
-    ended = container.get("lastState", {}).get("terminated", {})
-    words = f"waits in container {container.get('name')}: {waiting.get('reason')}"
-    said = waiting.get("message") or next(
-        (event.get("message", "") for event in found.warnings_about("Pod", pod["metadata"]["name"])), ""
-    )
-    words += f": {said}" if said else ""
-    if ended:
-        words += f"; it ended before with code {ended.get('exitCode')} ({ended.get('reason')})"
-    return words
-
-
-def _containers(pod: Object) -> list[Object]:
-    status = pod.get("status", {})
-    return [*status.get("initContainerStatuses", []), *status.get("containerStatuses", [])]
 
 
 def _messages(application: Object) -> Iterator[str]:

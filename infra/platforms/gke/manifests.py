@@ -1,4 +1,4 @@
-"""One RayService for each service and one RayJob for each job's run. Pure."""
+"""One RayService for each service and one RayJob for each job's run, or what begins its runs at their times. Pure."""
 
 import hashlib
 import json
@@ -6,35 +6,40 @@ import json
 import yaml
 
 from infra.plan.chips import upgrade_strategy
-from infra.plan.identity import CLUSTER, QUEUE
+from infra.plan.identity import CLUSTER
 from infra.plan.mark import mark_application
-from infra.plan.workloads import job_entrypoint, serve_application
+from infra.plan.workloads import serve_application
 from infra.platforms.gke import guarded
 from infra.platforms.gke.cluster import Manifest, ray_cluster
-from infra.platforms.gke.code import job_code, runtime_env, service_code
-from infra.platforms.gke.launches import job_launch, service_launch
+from infra.platforms.gke.code import runtime_env, service_code
+from infra.platforms.gke.job_manifest import ray_job
+from infra.platforms.gke.launches import service_launch
 from infra.platforms.gke.models import job_name, stage_job, staged_models
+from infra.platforms.gke.schedule import schedule_manifests
 from infra.platforms.gke.vllm_pods import with_vllm
 from infra.stack import GkePlatform, StackSpec
-from workloads.spec import EngineSpec, JobSpec, ServiceSpec, VllmSpec
-
-FINISHED_TTL_S = 300
-"""How long a finished run's Ray cluster, and so its slice, stays for a look at its logs."""
+from workloads.spec import EngineSpec, ServiceSpec, VllmSpec
 
 
 def manifests(platform: GkePlatform, stack: StackSpec) -> dict[str, Manifest]:
     """File name to manifest: services first, in the stack file's order, last what brings models of the hub."""
     services = {f"rayservice-{s.name}.yaml": ray_service(platform, stack, s) for s in stack.services}
-    jobs = {f"rayjob-{j.name}.yaml": ray_job(platform, stack, j) for j in stack.jobs}
+    jobs: dict[str, Manifest] = {}
+    for job in stack.jobs:
+        if job.schedule is None:
+            jobs[f"rayjob-{job.name}.yaml"] = ray_job(platform, stack, job)
+        else:
+            made = schedule_manifests(platform, stack, job)
+            jobs |= {f"{kind.lower()}-{job.name}.yaml": manifest for kind, manifest in made.items()}
     models = {
         f"job-{job_name(m, f)}.yaml": stage_job(platform, m, f) for m, f in staged_models(platform, stack).items()
     }
     return {**services, **jobs, **models}
 
 
-def ray_service(platform: GkePlatform, stack: StackSpec, service: ServiceSpec) -> Manifest:
-    """The RayService of one service."""
-    application = serve_application(service_launch(platform, stack, service))
+def ray_service(platform: GkePlatform, stack: StackSpec, service: ServiceSpec, model_version: str = "") -> Manifest:
+    """The RayService of one service. `model_version` is the exported step of a `job:` model."""
+    application = serve_application(service_launch(platform, stack, service, model_version))
     if code := runtime_env(platform, service_code(platform)):
         said = application.get("runtime_env", {})
         application["runtime_env"] = {**(said if isinstance(said, dict) else {}), **code}
@@ -61,32 +66,5 @@ def _service_cluster(platform: GkePlatform, stack: StackSpec, service: ServiceSp
     return guarded.of_service(platform, cluster, service.name)
 
 
-def ray_job(platform: GkePlatform, stack: StackSpec, job: JobSpec) -> Manifest:
-    """The RayJob of a job's run; its name holds the run, because KubeRay starts nothing when the spec changes."""
-    launch = job_launch(platform, stack, job)
-    code = runtime_env(platform, job_code(platform))
-    return {
-        "apiVersion": "ray.io/v1",
-        "kind": "RayJob",
-        "metadata": _metadata(platform, launch.run_name, queue=stack.pool(job.pool).capacity == "queued"),
-        "spec": {
-            "entrypoint": job_entrypoint(launch),
-            **({"runtimeEnvYAML": yaml.safe_dump(code)} if code else {}),
-            "submissionMode": "K8sJobMode",
-            # The run restarts from its checkpoint by itself; a retry here would be a new cluster on top of that.
-            "backoffLimit": 0,
-            "activeDeadlineSeconds": job.timeout_s,
-            # Without these two a finished run keeps its slice, and its bill, for ever.
-            "shutdownAfterJobFinishes": True,
-            "ttlSecondsAfterFinished": FINISHED_TTL_S,
-            "submitterPodTemplate": guarded.submitter(platform, job.name),
-            "rayClusterSpec": guarded.of_job(platform, ray_cluster(platform, stack.pool(job.pool), 1), job.name),
-        },
-    }
-
-
-def _metadata(platform: GkePlatform, name: str, queue: bool = False) -> Manifest:
-    labels = {"app.kubernetes.io/managed-by": "tpu-ray"}
-    if queue:
-        labels["kueue.x-k8s.io/queue-name"] = QUEUE
-    return {"name": name, "namespace": platform.namespace, "labels": labels}
+def _metadata(platform: GkePlatform, name: str) -> Manifest:
+    return {"name": name, "namespace": platform.namespace, "labels": {"app.kubernetes.io/managed-by": "tpu-ray"}}

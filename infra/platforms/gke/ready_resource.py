@@ -99,19 +99,22 @@ class Ready(Resource, module="gke", name="Ready"):
         login: pulumi.Input[str],
         context: str | None,
         expected: Expected,
+        mark: pulumi.Input[str],
+        config_mark: pulumi.Input[str],
         uid: pulumi.Input[str | None],
-        manifest: str,
+        manifest: pulumi.Input[str],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """`manifest` names the RayService's spec, `uid` the very object: with either, the wait begins anew."""
+        """`manifest` names the RayService's spec, `uid` the very object: with either, the wait begins anew. The two
+        marks are the expected ones; of a job's model they are known only after the job."""
         props = {
             "login": login,
             "context": context,
             "service": expected.wanted.name,
             "namespace": expected.wanted.namespace,
             "hosts": expected.wanted.hosts,
-            "mark": expected.mark,
-            "config_mark": expected.wanted.mark,
+            "mark": mark,
+            "config_mark": config_mark,
             "health": expected.health.path,
             "answers_below": expected.health.below,
             "slices": expected.slices,

@@ -2,20 +2,22 @@
 
 import hashlib
 import json
+from collections.abc import Callable
 from functools import partial
 
 import pulumi
 
-from infra.components.ray_job import RayJob
 from infra.components.ray_service import RayService
 from infra.plan.chips import upgrade_strategy
 from infra.plan.health import api_url, health_of
 from infra.plan.mark import mark_of
 from infra.plan.workloads import serve_application
-from infra.platforms.gke.around import around_job, around_service, before_all
+from infra.platforms.gke.around import around_service, before_all
+from infra.platforms.gke.cluster import Manifest
+from infra.platforms.gke.job_workloads import deploy_jobs
 from infra.platforms.gke.launches import export_url, job_launch, service_launch
 from infra.platforms.gke.look import Wanted
-from infra.platforms.gke.manifests import ray_job, ray_service
+from infra.platforms.gke.manifests import ray_service
 from infra.platforms.gke.models import deploy_models
 from infra.platforms.gke.order import after
 from infra.platforms.gke.ready_resource import Ready
@@ -24,30 +26,42 @@ from infra.stack import GkePlatform, StackSpec
 from workloads.spec import EngineSpec, ServiceSpec
 
 
-def deploy_workloads(stack: StackSpec, login: pulumi.Input[str], opts: pulumi.ResourceOptions) -> None:
-    """Declare them, behind `opts`, and export `endpoints` and `jobs`. `login` is as `Ready` takes it."""
+def deploy_workloads(
+    stack: StackSpec,
+    login: pulumi.Input[str],
+    opts: pulumi.ResourceOptions,
+    google: pulumi.ProviderResource | None = None,
+) -> None:
+    """Declare them, behind `opts`, and export `endpoints` and `jobs`. `login` is as `Ready` takes it; `google` reads
+    what runs have left in the bucket.
+    """
     platform = stack.platform
     assert isinstance(platform, GkePlatform)
-    launches = {job.name: job_launch(platform, stack, job) for job in stack.jobs}
-    for job in stack.jobs:
-        behind = after(opts, *around_job(platform, job, opts))
-        RayJob(launches[job.name].run_name, {"manifest": ray_job(platform, stack, job)}, behind)
+    runs = deploy_jobs(stack, login, opts, google)
     models = deploy_models(platform, stack, opts)
     endpoints: dict[str, pulumi.Output[str]] = {}
     shared = before_all(platform, stack, opts)
     for service in stack.services:
+        told = runs.step(service).apply(_told(platform, stack, service))
         manifest = ray_service(platform, stack, service)
         beside = upgrade_strategy(stack, service) != "None"
+        spec = {**_spec(manifest), "serveConfigV2": told["serveConfigV2"]}
         wants = [models[service.model]] if service.model in models else []
         behind = after(opts, *shared, *wants, *around_service(platform, stack, service, login, opts))
-        made = RayService(service.name, {"manifest": manifest, "beside": beside}, behind)
+        made = RayService(
+            service.name,
+            {"manifest": {**manifest, "spec": spec}, "beside": beside},
+            runs.behind(behind, service),
+        )
         ready = Ready(
             service.name,
             login=login,
             context=platform.cluster.context,
             expected=_expected(platform, stack, service),
+            mark=told["mark"],
+            config_mark=told["config_mark"],
             uid=made.uid,
-            manifest=hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:12],
+            manifest=told["manifest"],
             opts=pulumi.ResourceOptions(depends_on=[made], protect=opts.protect),
         )
         endpoints[service.name] = ready.url.apply(partial(api_url, service))
@@ -55,15 +69,41 @@ def deploy_workloads(stack: StackSpec, login: pulumi.Input[str], opts: pulumi.Re
     pulumi.export(
         "jobs",
         {
-            job.name: {"run": launches[job.name].run_name, "export": export_url(platform, stack, job)}
+            job.name: {
+                "run": job_launch(platform, stack, job).run_name,
+                "export": export_url(platform, stack, job),
+            }
             for job in stack.jobs
+            if job.schedule is None
         },
     )
 
 
-def _expected(platform: GkePlatform, stack: StackSpec, service: ServiceSpec) -> Expected:
+def _told(platform: GkePlatform, stack: StackSpec, service: ServiceSpec) -> Callable[[str], dict[str, str]]:
+    """What depends on the version of a job's model: the Serve config, the marks it is known by, and the manifest's."""
+
+    def told(model_version: str) -> dict[str, str]:
+        manifest = ray_service(platform, stack, service, model_version)
+        expected = _expected(platform, stack, service, model_version)
+        return {
+            "serveConfigV2": str(_spec(manifest)["serveConfigV2"]),
+            "mark": expected.mark,
+            "config_mark": expected.wanted.mark,
+            "manifest": hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:12],
+        }
+
+    return told
+
+
+def _spec(manifest: Manifest) -> Manifest:
+    spec = manifest["spec"]
+    assert isinstance(spec, dict)
+    return spec
+
+
+def _expected(platform: GkePlatform, stack: StackSpec, service: ServiceSpec, model_version: str = "") -> Expected:
     shape, count = stack.pool(service.pool).slice, service.replicas
-    launch = service_launch(platform, stack, service)
+    launch = service_launch(platform, stack, service, model_version)
     tells_itself = isinstance(service.engine, EngineSpec)
     config_mark = "" if tells_itself else mark_of(serve_application(launch))
     return Expected(

@@ -7,11 +7,13 @@ from functools import partial
 import pulumi
 
 from infra.plan.health import api_url, health_of
+from infra.plan.job_env import job_env
 from infra.plan.launches import JOB_MODEL as JOB
 from infra.plan.launches import job_launch, model_name, service_launch
 from infra.plan.workloads import job_entrypoint, serve_application
 from infra.platforms.local.cluster_resource import LocalCluster
 from infra.platforms.local.folders import Folders
+from infra.platforms.local.job_command import limited
 from infra.platforms.local.job_resource import JobFinished, JobRun
 from infra.platforms.local.leaving import declared
 from infra.platforms.local.model_resource import ModelStaged, models_folder
@@ -37,31 +39,38 @@ def deploy(
     folders = Folders.of(stack_name)
     cluster = LocalCluster("cluster", spec)
     storage = str(folders.storage)
-    launches = {job.name: job_launch(stack, job, storage) for job in stack.jobs}
+    # A schedule begins its runs in the cloud: this machine is not there at night.
+    launches = {job.name: job_launch(stack, job, storage) for job in stack.jobs if job.schedule is None}
+    # A suspended run is not there; when it is there again it goes on with what it has left.
+    going = {name: launch for name, launch in launches.items() if not launch.job.suspend}
     # What Pulumi deletes only at the end of this program must leave its slices to what comes now.
-    all_declared = declared([s.name for s in stack.services], [launch.run_name for launch in launches.values()])
+    all_declared = declared([s.name for s in stack.services], [launch.run_name for launch in going.values()])
     runs = {
         name: JobRun(
             name,
             stack=stack_name,
             run_name=launch.run_name,
-            entrypoint=entrypoint_of(launch),
+            entrypoint=limited(launch.job, entrypoint_of(launch)),
             pool=launch.job.pool,
+            env=job_env(launch),
             export_dir=launch.export_dir,
             session=cluster.session,
             declared=all_declared,
             hands_over_slice=_is_full(stack, launch.job.pool),
         )
-        for name, launch in launches.items()
+        for name, launch in going.items()
     }
-    waited_for = [s.model.removeprefix(JOB) for s in stack.services if s.model.startswith(JOB)]
+    served = [s.model.removeprefix(JOB) for s in stack.services if s.model.startswith(JOB)]
+    waited_for = [*served, *(name for name, launch in going.items() if launch.job.wait)]
     finished = {
         name: JobFinished(
             name,
             stack=stack_name,
-            run_name=runs[name].run_name,
+            run_name=runs[name].run_name if name in runs else launches[name].run_name,
             export_dir=launches[name].export_dir,
             timeout_s=launches[name].job.timeout_s,
+            needs_export=name in served or launches[name].job.entrypoint is None,
+            suspended=name not in runs,
             hands_over_slice=_is_full(stack, launches[name].job.pool),
         )
         for name in dict.fromkeys(waited_for)

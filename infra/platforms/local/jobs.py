@@ -4,7 +4,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -34,20 +34,22 @@ class Run:
     message: str
     entrypoint: str = ""
     pool: str = ""
+    env: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, answer: Mapping[str, Any]) -> "Run":
         """From Ray's JobDetails."""
         pool = (answer.get("metadata") or {}).get(POOL, "")
         name, state = str(answer["submission_id"]), str(answer["status"])
-        return cls(name, state, str(answer.get("message") or ""), str(answer["entrypoint"]), pool)
+        env = (answer.get("runtime_env") or {}).get("env_vars") or {}
+        return cls(name, state, str(answer.get("message") or ""), str(answer["entrypoint"]), pool, env)
 
-    def goes_on_with(self, entrypoint: str) -> bool:
+    def goes_on_with(self, entrypoint: str, env: Mapping[str, str]) -> bool:
         """Whether it may be submitted again: it ended without success, and is now asked for otherwise.
 
         So a limit that ended it can be raised. What may not change within a run, its driver refuses.
         """
-        return self.state in UNSUCCESSFUL and self.entrypoint != entrypoint
+        return self.state in UNSUCCESSFUL and (self.entrypoint, dict(self.env)) != (entrypoint, dict(env))
 
 
 def find(stack: str, run_name: str) -> Run | None:
@@ -65,18 +67,19 @@ def going(stack: str) -> list[Run]:
     return [run for run in runs if run.pool and run.state not in OVER]
 
 
-def submit(stack: str, run_name: str, entrypoint: str, pool: str) -> None:
-    """Start a run; does not wait for it.
+def submit(stack: str, run_name: str, entrypoint: str, pool: str, env: Mapping[str, str] | None = None) -> None:
+    """Start a run; does not wait for it. `env` are variables of its driver and of all its workers.
 
     A run of that name that is there already is left as it is, unless it may go on with this entrypoint.
     """
     _, dashboard = running(stack)
     there = find(stack, run_name)
     if there is not None:
-        if not there.goes_on_with(entrypoint):
+        if not there.goes_on_with(entrypoint, env or {}):
             return
         dashboard.delete(f"/api/jobs/{run_name}")
-    dashboard.post("/api/jobs/", {"entrypoint": entrypoint, "submission_id": run_name, "metadata": {POOL: pool}})
+    body: dict[str, Any] = {"entrypoint": entrypoint, "submission_id": run_name, "metadata": {POOL: pool}}
+    dashboard.post("/api/jobs/", {**body, **({"runtime_env": {"env_vars": dict(env)}} if env else {})})
 
 
 def end(stack: str, run_name: str, timeout_s: float = 60) -> None:
@@ -121,8 +124,12 @@ def exported(export_dir: str) -> dict[str, Any] | None:
     return content if isinstance(content, dict) and "step" in content else None
 
 
-def wait_for_export(stack: str, run_name: str, export_dir: str, timeout_s: float, say: Say) -> dict[str, Any]:
+def wait_for_export(
+    stack: str, run_name: str, export_dir: str, timeout_s: float, say: Say, needs_export: bool = True
+) -> dict[str, Any]:
     """Wait until the run has succeeded and its export is complete; the content of export.json.
+
+    Where no export is needed, success alone is waited for, and without one the content is empty.
 
     Raises:
         PlatformError: the run failed, was stopped, exported nothing, or is not over `SLACK_S` after its `timeout_s`.
@@ -133,6 +140,8 @@ def wait_for_export(stack: str, run_name: str, export_dir: str, timeout_s: float
         run, export = find(stack, run_name), exported(export_dir)
         if export is not None and (run is None or run.state == "SUCCEEDED"):
             return export
+        if not needs_export and run is not None and run.state == "SUCCEEDED":
+            return export or {}
         now = time.monotonic()
         if run is None or run.state in OVER or now - began > timeout_s + SLACK_S:
             raise _unfinished(stack, run_name, export_dir, run, now - began)

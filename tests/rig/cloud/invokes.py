@@ -6,13 +6,15 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from tests.rig.cloud.refused import Refused
-from tests.rig.cloud.world import CLUSTER, CREATED, World, text
+from tests.rig.cloud.world import CLUSTER, CREATED, OBJECT, World, text
 from tests.rig.gcp.values import Object, Value, plain_object
 
 VERSIONS = "gcp:container/getEngineVersions:getEngineVersions"
 GET_CLUSTER = "gcp:container/getCluster:getCluster"
 PROJECT = "gcp:organizations/getProject:getProject"
 CLIENT_CONFIG = "gcp:organizations/getClientConfig:getClientConfig"
+OBJECTS = "gcp:storage/getBucketObjects:getBucketObjects"
+CONTENT = "gcp:storage/getBucketObjectContent:getBucketObjectContent"
 TOKEN = "ya29.token-of-the-double"
 SCHEMA = Path(__file__).parents[1] / "gcp" / "data" / "schema.json"
 NOT_KNOWN_TO_GOOGLE = ("deletionProtection", "removeDefaultNodePool", "ignoreNodeCountChanges", "skipNodePoolRefresh")
@@ -45,6 +47,10 @@ def answer(world: World, token: str, args: Object, cluster: Callable[[str], Obje
             "pulumiLabels": {},
             "tags": {},
         }
+    if token == OBJECTS:
+        return _objects(world, args)
+    if token == CONTENT:
+        return _content(world, args)
     place = f"projects/{settings.project}/regions/{settings.region}/zones/{settings.zone}"
     return {
         "id": place,
@@ -74,6 +80,32 @@ def _versions(world: World, args: Object) -> Object:
         "releaseChannelLatestVersion": dict(settings.channels),
         "releaseChannelUpgradeTargetVersion": dict(settings.channels),
     }
+
+
+def _objects(world: World, args: Object) -> Object:
+    """https://cloud.google.com/storage/docs/json_api/v1/objects/list: in the order of their names."""
+    bucket, prefix = text(args.get("bucket")), text(args.get("prefix"))
+    names = [id.removeprefix(f"{bucket}/") for id in world.every(OBJECT) if id.startswith(f"{bucket}/{prefix}")]
+    found: list[Value] = [
+        {
+            "name": name,
+            "contentType": "application/json",
+            "mediaLink": f"https://storage.googleapis.com/download/storage/v1/b/{bucket}/o/{name}",
+            "selfLink": f"https://www.googleapis.com/storage/v1/b/{bucket}/o/{name}",
+            "storageClass": "STANDARD",
+        }
+        for name in names
+    ]
+    return {"id": CREATED, "bucket": bucket, "prefix": prefix, "matchGlob": "", "bucketObjects": found}
+
+
+def _content(world: World, args: Object) -> Object:
+    bucket, name = text(args.get("bucket")), text(args.get("name"))
+    thing = world.get(OBJECT, f"{bucket}/{name}")
+    if thing is None:
+        # data_source_storage_bucket_object_content.go
+        raise Refused(f"Error downloading storage bucket object: googleapi: got HTTP response code 404 for {name}")
+    return {"id": CREATED, "bucket": bucket, "name": name, "content": thing.own["content"]}
 
 
 def cluster_not_found(world: World, id: str) -> None:

@@ -32,6 +32,8 @@ CRYPTO_KEY = "gcp:kms/cryptoKey:CryptoKey"
 CRYPTO_KEY_MEMBER = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember"
 IDENTITY_POOL = "identity pool"
 """Not a resource of the provider: GKE makes `<project>.svc.id.goog` with the first cluster that wants it."""
+OBJECT = "object in a bucket"
+"""Not a resource of the stacks: pods write it. Its id is `<bucket>/<name>`, its own `content` is what it holds."""
 
 COMPUTE_URL = "https://www.googleapis.com/compute/v1/"
 CREATED = "2026-12-02T00:00:00.000-08:00"

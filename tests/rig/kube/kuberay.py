@@ -19,6 +19,7 @@ import yaml
 
 from infra.plan.workloads import SERVE_IMPORT_PATH
 from tests.rig.kube.control_plane import ControlPlane, control_plane
+from tests.rig.kube.kuberay_jobs import JobCourse, reconcile_job
 from tests.rig.kube.parts import KUBERAY
 from tests.rig.kube.ray_clusters import annotations, grown, new_beside, pods, same
 from workloads.spec import ServiceLaunch
@@ -39,6 +40,7 @@ class KubeRay:
         self.client = plane.client()
         self.address, self.port = address, port
         self.courses: dict[str, Course] = {}
+        self.job_courses: dict[str, JobCourse] = {}
         self.marks: dict[str, str] = {}
         """What each service answers with; a service that is not in it does not answer."""
         self.heads: dict[str, str] = {}
@@ -118,8 +120,7 @@ class KubeRay:
         return [pod for pod in found if is_of(pod, service)]
 
     def reconcile_job(self, job: Json) -> None:
-        if not job.get("status"):
-            self.write_status("rayjobs", job, {"jobDeploymentStatus": "Initializing"})
+        reconcile_job(self, job)
 
     def serve(self, service: Json) -> None:
         """Lead the serve service to the test's server, and let that answer as the application that is asked for."""

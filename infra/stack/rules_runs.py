@@ -1,0 +1,120 @@
+"""Rules about how runs are started, kept and ended: the user's own command, its environment, schedules, suspension."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from infra.stack.plain import Plain, is_secret_name, without_secrets
+from infra.stack.problems import Problem
+from infra.stack.rules_schedule import schedule_problems
+from infra.stack.translate import Entry
+from workloads.spec import JobSpec, ServiceSpec
+from workloads.spec.job import RECIPE_KEYS
+
+ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+"""IEEE 1003.1, 8.1: a shell takes no other."""
+GIVEN = re.compile(
+    r"MEGASCALE_|TPU_(WORKER_|NAME$|TOPOLOGY|ACCELERATOR|CHIPS_PER|HOST_BOUNDS|PROCESS_|VISIBLE_|RAY_)"
+    r"|RAY_(ADDRESS$|JOB_|AUTH_|CLUSTER_NAME$)|KUBERAY_|KUBERNETES_"
+)
+"""What the slice, Ray and Kubernetes say themselves, and say otherwise after a restart.
+https://github.com/ray-project/ray/pull/62893"""
+
+NO_SUCH_KEY = "there is no such key here"
+KUBERAY_WORDS: Mapping[str, tuple[str, str]] = {
+    "shutdownafterjobfinishes": (
+        "keep_cluster_s",
+        "a finished run always gives its slice back, also when it failed; keep_cluster_s says how long after",
+    ),
+    "ttlsecondsafterfinished": ("keep_cluster_s", "keep_cluster_s says how long a finished run's cluster stays"),
+    "backofflimit": ("retries", "retries says how often a run that failed begins again"),
+    "activedeadlineseconds": ("timeout_s", "timeout_s says how long a run may take"),
+    "timezone": ("time_zone", "time_zone says where `schedule` is meant"),
+    "cron": ("schedule", "schedule says when a run begins"),
+    "runtimeenv": ("env", "env has the environment variables of a run"),
+    "runtimeenvyaml": ("env", "env has the environment variables of a run"),
+    "envvars": ("env", "env has the environment variables of a run"),
+}
+"""Keys of a RayJob without dashes and upper case, with ours and what it says.
+https://github.com/ray-project/kuberay/blob/v1.6.2/ray-operator/apis/ray/v1/rayjob_types.go"""
+
+
+def in_our_words(problems: Sequence[Problem], jobs: Sequence[Entry[JobSpec]]) -> list[Problem]:
+    """The same problems, where a key that is KubeRay's names ours."""
+    known = {f"{entry.key}.{name}": name for entry in jobs for name in entry.raw}
+    told = []
+    for problem in problems:
+        name = re.sub("[-_]", "", known.get(problem.key, "")).lower()
+        if problem.reason == NO_SUCH_KEY and name in KUBERAY_WORDS:
+            ours, says = KUBERAY_WORDS[name]
+            problem = problem.model_copy(
+                update={"reason": f"{NO_SUCH_KEY}: {says}", "allowed": (ours,), "nearest": ours}
+            )
+        told.append(problem)
+    return told
+
+
+def run_problems(
+    jobs: Sequence[Entry[JobSpec]], services: Sequence[Entry[ServiceSpec]], queued: set[str]
+) -> Iterator[Problem]:
+    """Everything that is wrong with how runs are started. `queued` are the pools of that capacity on GKE."""
+    for entry in jobs:
+        yield from _recipe_keys(entry)
+        yield from _env(entry)
+        yield from schedule_problems(entry)
+        yield from _suspended(entry, queued)
+    scheduled = {f"job:{entry.text('name')}": entry for entry in jobs if entry.text("schedule") is not None}
+    for service in services:
+        model = service.text("model") or ""
+        if model in scheduled:
+            reason = (
+                f"{scheduled[model].key}.schedule gives each run a folder of its own: serve one of them by its path"
+            )
+            yield Problem(key=f"{service.key}.model", value=model, reason=reason, allowed=("a path to a folder",))
+
+
+def _recipe_keys(entry: Entry[JobSpec]) -> Iterator[Problem]:
+    """Keys of the recipe beside a command of the user's own."""
+    if entry.text("entrypoint") is None:
+        return
+    for name in RECIPE_KEYS:
+        if name in entry.raw:
+            yield Problem(
+                key=f"{entry.key}.{name}",
+                value=without_secrets(entry.raw[name]),
+                reason=f"this is the bundled recipe's; what {entry.key}.entrypoint takes stands in it",
+            )
+
+
+def _env(entry: Entry[JobSpec]) -> Iterator[Problem]:
+    found = entry.raw.get("env")
+    if not isinstance(found, dict):
+        return
+    for name, value in found.items():
+        key, shown = f"{entry.key}.env.{name}", _shown(name, value)
+        if is_secret_name(name):
+            reason = "this is called like a secret, and everybody who may read the run would see it"
+            yield Problem(key=key, value=shown, reason=reason, allowed=("plain text that is no secret",))
+        elif not ENV_NAME.fullmatch(name):
+            close = re.sub(r"[^A-Za-z0-9_]", "_", name)
+            near = close if ENV_NAME.fullmatch(close) else None
+            reason = "a variable's name has letters, digits and underscores, no digit first"
+            yield Problem(key=key, value=shown, reason=reason, allowed=("a name such as LOG_LEVEL",), nearest=near)
+        elif GIVEN.match(name):
+            reason = "the slice, Ray or the platform says this itself, to each host and at each restart anew"
+            yield Problem(key=key, value=shown, reason=reason, allowed=("any other variable",))
+
+
+def _shown(name: str, value: Plain) -> Plain:
+    return "[secret]" if is_secret_name(name) else without_secrets(value)
+
+
+def _suspended(entry: Entry[JobSpec], queued: set[str]) -> Iterator[Problem]:
+    if entry.raw.get("suspend") is not True:
+        return
+    key = f"{entry.key}.suspend"
+    if entry.text("pool") in queued:
+        reason = f"Kueue decides when a run of pool {entry.text('pool')}, of capacity queued, has its slice"
+        yield Problem(key=key, value=True, reason=reason, allowed=("false",), nearest=False)
+    if entry.raw.get("wait") is True and entry.text("schedule") is None:
+        reason = f"{entry.key}.wait waits for the end of the run, which would not come"
+        yield Problem(key=key, value=True, reason=reason, allowed=("false", "true without `wait`"), nearest=False)
