@@ -9,11 +9,13 @@ import typer
 from typer.core import TyperGroup
 
 from infra.cli.check import check_command
+from infra.cli.logs import logs_command
 from infra.cli.plan import plan_command
 from infra.cli.render import render_command
 from infra.cli.setup import env_command, setup_command
 from infra.cli.slices import slices_command
 from infra.cli.stacks import destroy_command, preview_command, refresh_command, up_command
+from infra.cli.status import status_command
 
 
 class LateGroup(TyperGroup):
@@ -47,6 +49,8 @@ app.command("slices")(slices_command)
 app.command("render")(render_command)
 app.command("setup")(setup_command)
 app.command("env")(env_command)
+app.command("status")(status_command)
+app.command("logs")(logs_command)
 
 
 def _version(wanted: bool) -> None:

@@ -87,6 +87,18 @@ def blocked_by(wanted: Wanted, found: Found) -> str:
     return str(_condition(found, "Ready").get("message") or _before_serve(wanted, found, cluster, pods))
 
 
+def stuck(found: Found, cluster: str) -> str:
+    """What the first pod of a Ray cluster that does not run waits for, or what the cluster's pods cannot be made for;
+    empty where nothing is wrong."""
+    for pod in found.pods_of(cluster):
+        if why := _why_not_running(found, pod):
+            return f"pod {pod['metadata']['name']} {why}"
+    for event in found.warnings_about("RayCluster", cluster):
+        if event.get("reason") in NO_PODS:
+            return f"{event['reason']}: {event.get('message', '')}"
+    return ""
+
+
 def _refusal(wanted: Wanted, found: Found) -> str | None:
     """Why KubeRay does not take the RayService: 1.6 says it in a condition, 1.5 only by an event."""
     assert found.service is not None
