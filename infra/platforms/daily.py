@@ -43,6 +43,9 @@ class Daily(Protocol):
     def submit(self, submission: Submission, say: Say, timeout_s: float) -> RunSeen:
         """Start it; returns when its command's log can be followed."""
 
+    def result(self, run: str) -> RunSeen:
+        """A run whose log has ended, with the exit code of its command."""
+
     def close(self) -> None:
         """Close the connections."""
 

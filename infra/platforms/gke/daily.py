@@ -1,5 +1,6 @@
 """The daily verbs on a `gke` stack."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,10 +11,16 @@ from infra.platforms.daily import Say, Submission
 from infra.platforms.errors import PlatformError
 from infra.platforms.gke.kubernetes_api import Kubernetes
 from infra.platforms.gke.logs import PodLogs
+from infra.platforms.gke.ray_of import ray_of
 from infra.platforms.gke.seeing import Seeing
-from infra.platforms.state_seen import LogLine, RunSeen, StackSeen
+from infra.platforms.gke.stopping import stop_run
+from infra.platforms.gke.submitting import submit_run
+from infra.platforms.ray_runs import state_of
+from infra.platforms.state_seen import OVER, LogLine, RunSeen, StackSeen
 from infra.stack import GkePlatform, StackSpec
 
+RESULT_S = 60.0
+"""How long KubeRay may take to see that a run is over."""
 NEVER_UP = "it was never brought up: there is no cluster in its state"
 
 
@@ -61,10 +68,31 @@ class GkeDaily:
             yield from self._logs.run(run, lines, follow)
 
     def stop(self, run: str, say: Say, timeout_s: float) -> RunSeen:
-        raise NotImplementedError
+        with _asking():
+            return stop_run(self._kubernetes, self._seeing, run, say, timeout_s)
 
     def submit(self, submission: Submission, say: Say, timeout_s: float) -> RunSeen:
-        raise NotImplementedError
+        with _asking():
+            return submit_run(self._kubernetes, self._seeing, self._stack, submission, say, timeout_s)
+
+    def result(self, run: str) -> RunSeen:
+        until = time.monotonic() + RESULT_S
+        while True:
+            with _asking():
+                job = self._kubernetes.get(self._seeing.job_path(run))
+                seen = next(one for one in self._seeing.runs() if one.run == run)
+            status = (job or {}).get("status") or {}
+            if (cluster := status.get("rayClusterName")) and (job_id := status.get("jobId")):
+                try:
+                    details = ray_of(self._kubernetes, self._platform.namespace, cluster).found(f"/api/jobs/{job_id}")
+                except PlatformError:
+                    details = None  # The cluster has gone; KubeRay has written down what became of the run.
+                if details and state_of(details) in OVER:
+                    code = details.get("driver_exit_code")
+                    return seen.model_copy(update={"state": state_of(details), "exit_code": code})
+            if seen.state in OVER or time.monotonic() > until:
+                return seen
+            time.sleep(1)
 
     @property
     def _kubernetes(self) -> Kubernetes:

@@ -49,6 +49,8 @@ class Seeing:
             url=f"{service_url(wanted)}/v1",
         )
         found = look_up(self._kubernetes, self._namespace, service.name)
+        if found.service is None and service.paused:
+            return seen.model_copy(update={"state": "paused"})
         if found.service is None:
             reason = f"there is no RayService {self._namespace}/{service.name}: `up` brings it"
             return seen.model_copy(update={"state": "absent", "reason": reason})

@@ -13,6 +13,7 @@ from infra.platforms.gke.look import Wanted
 from infra.platforms.gke.manifests import ray_job, ray_service
 from infra.platforms.gke.ready_resource import Ready
 from infra.platforms.gke.waiting import Expected
+from infra.platforms.paused import tell_paused
 from infra.stack import GkePlatform, StackSpec
 from workloads.spec import ServiceSpec
 
@@ -25,7 +26,8 @@ def deploy_workloads(stack: StackSpec, login: pulumi.Input[str], opts: pulumi.Re
     for job in stack.jobs:
         RayJob(launches[job.name].run_name, {"manifest": ray_job(platform, stack, job)}, opts)
     endpoints: dict[str, pulumi.Output[str]] = {}
-    for service in stack.services:
+    tell_paused(pulumi.get_stack(), stack)
+    for service in stack.running_services:
         manifest = ray_service(platform, stack, service)
         beside = upgrade_strategy(stack, service) != "None"
         made = RayService(service.name, {"manifest": manifest, "beside": beside}, opts)

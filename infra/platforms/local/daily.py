@@ -67,11 +67,14 @@ class LocalDaily:
     def stop(self, run: str, say: Say, timeout_s: float) -> RunSeen:
         # Ray keeps what was stopped, so that `up` knows it and does not start it again.
         stop(self._ray(), run, say, timeout_s)
-        return next(seen for seen in self.runs() if seen.run == run)
+        return self.result(run)
 
     def submit(self, submission: Submission, say: Say, timeout_s: float) -> RunSeen:
         start(self._ray(), submission)
-        return next(seen for seen in self.runs() if seen.run == submission.launch.name)
+        return self.result(submission.launch.name)
+
+    def result(self, run: str) -> RunSeen:
+        return next(seen for seen in self.runs() if seen.run == run)
 
     def _ray(self) -> RayRest:
         """Ray's dashboard. Raises PlatformError where the cluster does not live."""
@@ -113,6 +116,8 @@ class LocalDaily:
             replicas_wanted=service.replicas,
             url=f"{url}/v1",
         )
+        if application is None and service.paused:
+            return seen.model_copy(update={"state": "paused"})
         if application is None:
             return seen.model_copy(
                 update={"state": "absent", "reason": "Serve does not have it; `up` gives it to Serve"}
@@ -130,7 +135,7 @@ class LocalDaily:
         if details is None:
             if jobs.exported(launch.export_dir) is not None:
                 return seen.model_copy(update={"state": "succeeded"})
-            return seen.model_copy(update={"reason": "this life of the cluster does not know it; `up` starts it"})
+            return seen.model_copy(update={"reason": "Ray does not know it: `up` starts it"})
         state = state_of(details)
         reason = first_line(details.get("message")) if state in ("pending", "failed") else ""
         return seen.model_copy(update={"state": state, "reason": reason, "exit_code": details.get("driver_exit_code")})

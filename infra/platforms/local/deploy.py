@@ -16,6 +16,7 @@ from infra.platforms.local.readiness import Expected
 from infra.platforms.local.ready_resource import Ready
 from infra.platforms.local.serve_resource import ServeApp
 from infra.platforms.local.spec import ClusterSpec
+from infra.platforms.paused import tell_paused
 from infra.stack import StackSpec
 from workloads.spec import JobLaunch, ServiceLaunch, ServiceSpec
 
@@ -35,7 +36,8 @@ def deploy(
     storage = str(folders.storage)
     launches = {job.name: job_launch(stack, job, storage) for job in stack.jobs}
     # What Pulumi deletes only at the end of this program must leave its slices to what comes now.
-    all_declared = declared([s.name for s in stack.services], [launch.run_name for launch in launches.values()])
+    services = stack.running_services
+    all_declared = declared([s.name for s in services], [launch.run_name for launch in launches.values()])
     runs = {
         name: JobRun(
             name,
@@ -50,7 +52,7 @@ def deploy(
         )
         for name, launch in launches.items()
     }
-    waited_for = [s.model.removeprefix(JOB) for s in stack.services if s.model.startswith(JOB)]
+    waited_for = [s.model.removeprefix(JOB) for s in services if s.model.startswith(JOB)]
     finished = {
         name: JobFinished(
             name,
@@ -63,7 +65,8 @@ def deploy(
         for name in dict.fromkeys(waited_for)
     }
     endpoints: dict[str, pulumi.Output[str]] = {}
-    for service in stack.services:
+    tell_paused(stack_name, stack)
+    for service in services:
         application = _application(service, stack, storage, finished, application_of)
         # The session of the service's own entry: so Ready follows it, also where only the application is made anew.
         app = ServeApp(
@@ -88,7 +91,7 @@ def deploy(
     pulumi.export(
         "jobs", {name: {"run": launch.run_name, "export": launch.export_dir} for name, launch in launches.items()}
     )
-    chat = next(iter(stack.services), None)
+    chat = next(iter(services), None)
     pulumi.export("curl", endpoints[chat.name].apply(_curl(chat)) if chat else "")
 
 
