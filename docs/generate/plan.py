@@ -16,10 +16,13 @@ from infra.plan.price import Mode, Price
 from infra.plan.price_table import COMMITMENTS, PRICES
 from infra.plan.prices import LIST_DAYS, SPOT_DAYS
 from infra.plan.report import plan
-from infra.stack import StackSpec, load_stack
+from infra.platforms.service_changes import service_changes
+from infra.stack import StackError, StackSpec, load_stack
+from workloads.spec.fit import MARGIN
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "plan.md"
+TOO_LARGE = ROOT / "tests" / "stack" / "broken" / "service_slots_do_not_fit.yaml"
 DAY = date(2026, 12, 2)
 """The day of the shown outputs, so that they stay the same."""
 
@@ -37,9 +40,34 @@ $ tpu-ray plan -s dev
 - **peak of an upgrade**: jobs running, and every service that rolls out beside itself doing so at once.
 - **a new cluster**: what a change of a service's image or shape does. KubeRay builds the new cluster beside the old one
   where the pool has the slices for both; where it has not, the service is replaced and does not answer meanwhile.
+- **HBM of a chip**: what weights, cache and training state take of it; `unchecked` where a model's size is not known.
 
 Nothing is made and no account is asked. `--json` prints the same as one value, `--markdown` as Markdown. A wrong stack
 file ends with 2 and the mistakes that `tpu-ray check` names. A `local` stack has chips and no dollars.
+
+## Whether a model fits
+
+What no chip of its slice can hold is refused before anything is made, by `check`, `plan` and `up` alike. Of a model as
+large as Llama 3 8B with `max_slots: 256` on one v6e chip they say:
+
+```text
+{refused}
+```
+
+The sums are whole bytes, those of one chip (of v7x, two devices). Counted are:
+
+- **of a service**: the weights and the KV cache of `max_slots` x `context` tokens, allocated at the start, both in
+  bfloat16, and the logits of one step. They are divided over as many devices as also divide the heads, with KV heads
+  repeated where there are fewer; the other devices hold whole copies of the weights and share the slots.
+- **of a job**: the weights, a gradient and AdamW's two moments of each in float32, and of the activations only what the
+  backward pass must find. `mesh.tensor` divides them; every shard of `mesh.data` has all weights and moments.
+
+One part in {margin} of the HBM is left free as a margin, for what the runtime keeps and for programs' temporaries. What
+is let through may still be too large for the compiler, where a program has many temporaries.
+
+Sizes are those of the job (`job:<name>`), or of a `config.json` in the folder or the installed package on the machine
+that plans. A `.gguf` file, a bucket, and what is only in the image are unchecked, with a warning. Emulated slices of a
+`local` stack have no HBM.
 
 ## Before and after, for a pull request
 
@@ -100,10 +128,13 @@ Under a commitment:
 def page() -> str:
     """The whole page."""
     stack = load_stack(ROOT / "stacks" / "Pulumi.dev.yaml")
-    compared = comparison_page(against("dev", "main", stack, _edited(stack), DAY))
+    edited = _edited(stack)
+    compared = comparison_page(against("dev", "main", stack, edited, DAY, services=service_changes(stack, edited)))
     spot, flex = PRICES["v6e", "us-east5", "spot"], PRICES["v6e", "us-east5", "flex-start"]
     return TEXT.format(
         shown=shown(plan("dev", stack, DAY)),
+        refused=_refused(),
+        margin=MARGIN,
         compared=compared.replace("### ", "#### "),
         pool_keys="\n".join(
             f"| `{entry.key}` | {'**replaced**: deleted, then made anew' if entry.replaces else _IN_PLACE[entry.key]} |"
@@ -120,6 +151,15 @@ def page() -> str:
         prices=_table(PRICES, ("on-demand", "spot", "flex-start")),
         commitments=_table(COMMITMENTS, ("1-year", "3-year")),
     )
+
+
+def _refused() -> str:
+    """What `check` says of a service whose cache is larger than a chip."""
+    try:
+        load_stack(TOO_LARGE)
+    except StackError as error:
+        return str(error)
+    raise AssertionError(f"{TOO_LARGE} is right")
 
 
 _IN_PLACE = {

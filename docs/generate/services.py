@@ -1,4 +1,5 @@
-"""Write docs/services.md: what a service answers. Its tables of fields come from the classes that read the requests.
+"""Write docs/services.md: what a service answers. Its tables of fields come from the classes that read the requests,
+the Serve config of its examples from the function that makes it.
 
 Run: `python docs/generate/services.py [--check]`.
 """
@@ -7,6 +8,7 @@ import json
 import sys
 from pathlib import Path
 
+from docs.generate.engines import other_engines
 from docs.generate.page import write_or_check
 from workloads.serve.app import HEALTH_PERIOD_S, PING_TIMEOUT_S, STEP_TIMEOUT_S, WAITING_PER_SLOT
 from workloads.serve.protocol import LABELS, REFUSED, ChatRequest, CompletionRequest
@@ -18,8 +20,9 @@ TEXT = """\
 
 # Services
 
-Every entry of `tpu-ray:services` answers OpenAI's API below its own path; `make up` prints the URLs. OpenAI's
-clients take `<url>/v1` as base URL and any text as key.
+Every entry of `tpu-ray:services` answers below its own path; `make up` prints the URLs. With the bundled engine, which
+this page is about, and with vLLM it answers OpenAI's API. OpenAI's clients take `<url>/v1` as base URL and any text as
+key. The other engines are [at the end](#other-engines).
 
 | | |
 |---|---|
@@ -94,7 +97,8 @@ All hosts run the same steps in the same order and must give the same tokens; if
 - One choice per request, no tools, no forced formats, no log probabilities of tokens that were not chosen.
 - While no replica of a service is up (the only one is being replaced), requests to it wait; set a timeout.
 - A request is not moved to another replica when its own dies: the client gets an error and may send it again.
-"""
+
+{engines}"""
 
 
 def page() -> str:
@@ -107,6 +111,7 @@ def page() -> str:
         ping=PING_TIMEOUT_S,
         step=STEP_TIMEOUT_S,
         waiting=WAITING_PER_SLOT,
+        engines=other_engines(),
     )
 
 

@@ -15,10 +15,12 @@ from docs.generate.page import write_or_check
 from infra.stack import (
     ClusterSpec,
     CpuNodes,
+    GcsFaultTolerance,
     GkePlatform,
     LocalPlatform,
     NetworkSpec,
     PoolSpec,
+    RaySpec,
     SliceCount,
     StackError,
     parse_stack,
@@ -36,7 +38,18 @@ from infra.stack.rules_network import (
 )
 from infra.stack.rules_services import LONGEST_MULTI_HOST_NAME, LONGEST_NAME
 from infra.stack.translate import as_number
-from workloads.spec import BUNDLED_TEXTS, DataSpec, EngineSpec, JobSpec, MeshSpec, ModelSpec, ServiceSpec
+from workloads.spec import (
+    BUNDLED_TEXTS,
+    AppSpec,
+    DataSpec,
+    EngineSpec,
+    JobSpec,
+    MeshSpec,
+    ModelSpec,
+    ServiceSpec,
+    VllmSpec,
+)
+from workloads.spec.engines import DERIVED_FROM_SLICE, SAID_ELSEWHERE
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "stack-file.md"
@@ -70,6 +83,19 @@ SECTIONS: tuple[tuple[str, str, type[BaseModel]], ...] = (
         NetworkSpec,
     ),
     (
+        "`tpu-ray:platform.ray`",
+        "The operator's version, and what guards the Ray clusters: who reaches them, who evicts them, what a lost head "
+        "costs.",
+        RaySpec,
+    ),
+    (
+        "`tpu-ray:platform.ray.gcs_fault_tolerance`",
+        "A Redis of yours; none is made. A service is gone only when KubeRay has taken its keys out of it, except "
+        "where `destroy` deletes the whole cluster: then they stay. On an Autopilot cluster KubeRay's clean-up may be "
+        "refused (https://github.com/ray-project/kuberay/issues/4721).",
+        GcsFaultTolerance,
+    ),
+    (
         "`tpu-ray:pools[]`",
         "Which slices there are. Machine type, hosts, chips, node count and placement follow from generation and "
         "topology. Every pool is used by a service or a job. The keys from `capacity` on say how the machines are got; "
@@ -78,7 +104,21 @@ SECTIONS: tuple[tuple[str, str, type[BaseModel]], ...] = (
     ),
     ("`tpu-ray:pools[].slices`", "Where one number is not enough.", SliceCount),
     ("`tpu-ray:services[]`", "What answers over HTTP, from replicas that each own a whole slice.", ServiceSpec),
-    ("`tpu-ray:services[].engine`", "Every shape it names is compiled before the service is ready.", EngineSpec),
+    (
+        "`tpu-ray:services[].engine`, jax",
+        "The bundled engine. Every shape it names is compiled before the service is ready.",
+        EngineSpec,
+    ),
+    (
+        "`tpu-ray:services[].engine`, vllm",
+        "vLLM through Ray Serve LLM. Accelerator, topology and the number of chips follow from the slice of the pool.",
+        VllmSpec,
+    ),
+    (
+        "`tpu-ray:services[].engine`, app",
+        "A Serve application of your own, on the slices of the pool. See [services](services.md).",
+        AppSpec,
+    ),
     ("`tpu-ray:jobs[]`", "What is trained: one run on one slice, from a text to a model.", JobSpec),
     ("`tpu-ray:jobs[].model`", "A model of the Llama family, trained from scratch.", ModelSpec),
     (
@@ -94,8 +134,8 @@ SECTIONS: tuple[tuple[str, str, type[BaseModel]], ...] = (
 )
 
 
-def _said(words: tuple[str, ...]) -> str:
-    return " and ".join(f"`{word}`" for word in words)
+def _said(words: tuple[str, ...], between: str = " and ") -> str:
+    return between.join(f"`{word}`" for word in words)
 
 
 _LENT_SAID = _said(LENT)
@@ -110,6 +150,11 @@ RULES = (
     "with `model: job:<name>` starts when that job has ended, so the two may share a slice.",
     "`prefill_buckets` ascend, and none is longer than the context. A service with `model: job:<name>` has the "
     "context of that job's model, or less.",
+    "`engine: vllm` is not for `local`, nor for slices made of the smaller of two machine types. In its `kwargs` there "
+    f"is none of {_said(DERIVED_FROM_SLICE, ', ')} (they follow from the slice) and none of "
+    f"{_said(tuple(SAID_ELSEWHERE), ', ')} (other keys say them).",
+    "`model` is required with engine `jax` and `vllm`, and has no place beside `app`.",
+    "Nothing in an engine's `args` or `kwargs` is called like a secret.",
     "`width` divides into an even part per head, and `kv_heads` divides `heads`.",
     "`mesh`: `data` x `tensor` is the number of devices of the slice (chips; two per chip on v7x), and `tensor` "
     "divides the heads.",
@@ -176,14 +221,18 @@ def _section(title: str, about: str, model: type[BaseModel]) -> str:
 
 def _default(name: str, field: FieldInfo) -> str:
     default = field.default
-    if default is PydanticUndefined or name == "kind":
+    if default is PydanticUndefined or (name == "kind" and default != "jax"):
         return "**required**"
-    if default is None:
+    if default in (None, ""):
         return ""
     if isinstance(default, SliceCount):
         return f"`{default.max}`"
+    if name == "engine":
+        return "`jax`"
     if isinstance(default, BaseModel):
         return "its defaults"
+    if isinstance(default, dict):
+        return "none"
     if isinstance(default, tuple):
         return f"`{list(default)}`" if default else "none"
     if isinstance(default, bool):
@@ -197,10 +246,14 @@ def _kind(name: str, field: FieldInfo) -> str:
     options = [option for option in get_args(annotation) if option is not type(None)]
     if annotation is SliceCount:
         return "whole number from 1, or mapping"
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+    if any(isinstance(one, type) and issubclass(one, BaseModel) for one in (annotation, *options)):
+        return "mapping"
+    if name == "engine":
+        return "`jax`, `vllm`, or mapping"
+    if get_origin(annotation) is dict:
         return "mapping"
     if get_origin(annotation) is tuple:
-        return "list of ranges such as 10.0.0.0/20" if name == "authorized_networks" else _WHOLE_NUMBERS
+        return _LISTS.get(name, _WHOLE_NUMBERS)
     if get_origin(annotation) is Literal:
         return " or ".join(f"`{option}`" for option in options)
     words = _WORDS[options[0] if options else annotation]
@@ -215,6 +268,7 @@ def _kind(name: str, field: FieldInfo) -> str:
 
 
 _WHOLE_NUMBERS = "list of whole numbers, each at least 1"
+_LISTS = {"authorized_networks": "list of ranges such as 10.0.0.0/20", "metrics_from": "list of names"}
 _WORDS: dict[Any, str] = {str: "text", int: "whole number", float: "number", bool: "`true` or `false`"}
 _LIMITS = {
     "ge": "at least {}",

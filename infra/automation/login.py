@@ -19,8 +19,8 @@ CLUSTERS = ("tpu-ray:index:Cluster", "tpu-ray:index:ExistingCluster")
 the cluster is, also where the rest of the `up` failed."""
 
 
-def kubeconfig_of(project: Project, stack_name: str, platform: GkePlatform, say: Callable[[str], None]) -> str | None:
-    """A kubeconfig for the stack's cluster; None where there is none yet.
+def login_of(project: Project, stack_name: str, platform: GkePlatform, say: Callable[[str], None]) -> str | None:
+    """The path of the user's own kubeconfig, else the text of one; None where the stack has no cluster yet.
 
     Raises:
         StackError: the user's own cannot be read, or has not the context.
@@ -52,4 +52,4 @@ def _own(file: str, context: str | None) -> str:
         raise StackError([problem]) from None
     if found := kubeconfig_problem(file, text, context):
         raise StackError([found])
-    return text
+    return file

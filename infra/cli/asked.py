@@ -40,10 +40,10 @@ def asked(stack: str, as_json: bool) -> Iterator[tuple["StackSpec", "Daily"]]:
 
             daily: Daily = LocalDaily(stack, spec)
         else:
-            from infra.automation.login import kubeconfig_of
+            from infra.automation.login import login_of
             from infra.platforms.gke.daily import GkeDaily
 
-            daily = GkeDaily(stack, spec, kubeconfig_of(project, stack, spec.platform, say))
+            daily = GkeDaily(stack, spec, login_of(project, stack, spec.platform, say))
         try:
             yield spec, daily
         finally:

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 import typer
 
 from infra.automation.operate import Outcome
+from infra.plan.identity import CLUSTER
+from infra.plan.service_fates import ANSWERS, MEANS
 
 _DONE = {"up": "is up", "preview": "previewed", "refresh": "refreshed", "destroy": "destroyed"}
 
@@ -23,11 +25,28 @@ def print_outcome(outcome: Outcome) -> None:
         for step in outcome.steps:
             keys = f"  ({step['keys']})" if step["keys"] else ""
             typer.echo(f"  {step['op']:<20} {step['resource']}{keys}")
+            if said := means(step["op"], step["urn"], step["keys"]):
+                typer.echo(f"  {'':<20} = {said}")
     counted = ", ".join(f"{n} {op}" for op, n in sorted(outcome.changes.items())) or "nothing to do"
     typer.echo(f"stack {outcome.stack} {_DONE[outcome.operation]} in {outcome.duration_s:.0f} s: {counted}")
     if outcome.operation == "up":
         for line in what_runs(outcome.outputs):
             typer.echo(line)
+
+
+def means(operation: str, urn: str, keys: str) -> str:
+    """What a step does to a service that runs, in the plan's words; empty for a step of anything else."""
+    if "::kubernetes:ray.io/v1:RayService::" not in urn.replace("$kubernetes", "::kubernetes"):
+        return ""
+    if operation == "replace":
+        return f"{MEANS['replaced']}; {ANSWERS['none']}"
+    if operation != "update":
+        return ""
+    if CLUSTER in keys:
+        return f"{MEANS['beside']}; {ANSWERS['all']}"
+    return (
+        "" if "serveConfigV2" not in keys else "Serve changes it in place, on the slices that it has and those it gets"
+    )
 
 
 def what_runs(outputs: Mapping[str, object]) -> list[str]:

@@ -1,14 +1,16 @@
 """`tpu-ray pause|resume`: a service to zero slices and back."""
 
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from infra.cli.asked import INTERRUPTED, Json, Stack
+from infra.cli.asked import INTERRUPTED, Json, Stack, failed
 
 if TYPE_CHECKING:
-    from infra.stack import StackSpec
+    from infra.automation.project import Project
+    from infra.stack import GkePlatform, StackSpec
 
 Service = Annotated[str, typer.Argument(help="The service.")]
 
@@ -38,8 +40,9 @@ def _write_and_up(service: str, stack: str, as_json: bool, paused: bool) -> None
     from infra.cli.progress import Progress
     from infra.cli.stacks import as_dict, checked_stack, project_with, refused
     from infra.platforms.daily import service_named
+    from infra.platforms.errors import PlatformError
     from infra.platforms.paused import resources_of
-    from infra.stack import StackError
+    from infra.stack import GkePlatform, StackError
     from infra.stack.paused import write_paused
 
     project = project_with(stack, as_json)
@@ -58,6 +61,10 @@ def _write_and_up(service: str, stack: str, as_json: bool, paused: bool) -> None
     try:
         with progress.showing(watch), terminated_as_interrupted():
             outcome = operate(project, stack, "up", progress.say, watch, only)
+        if paused and outcome.ok and isinstance(spec.platform, GkePlatform):
+            wait_until_given_back(project, stack, spec.platform, service, progress.say)
+    except PlatformError as error:
+        raise failed(error, as_json) from None
     except KeyboardInterrupt:
         progress.say(f"interrupted; `tpu-ray {'pause' if paused else 'resume'} {service} -s {stack}` goes on from here")
         raise typer.Exit(INTERRUPTED) from None
@@ -73,6 +80,28 @@ def _write_and_up(service: str, stack: str, as_json: bool, paused: bool) -> None
         endpoints = outcome.outputs.get("endpoints")
         typer.echo(f"service {service} answers: {endpoints.get(service) if isinstance(endpoints, dict) else ''}")
     raise typer.Exit(0 if outcome.ok else 1)
+
+
+def wait_until_given_back(
+    project: "Project", stack: str, platform: "GkePlatform", service: str, say: Callable[[str], None]
+) -> None:
+    """Wait for the end of the service's pods, which is some time after that of what made them.
+
+    Raises:
+        PlatformError: they do not end, or cannot be asked for.
+    """
+    from infra.automation.login import login_of
+    from infra.platforms.gke.pausing import wait_until_no_pods
+    from infra.platforms.gke.ready_resource import log_in
+
+    login = login_of(project, stack, platform, say)
+    if login is None:
+        return
+    kubernetes = log_in({"login": login, "context": platform.cluster.context})
+    try:
+        wait_until_no_pods(kubernetes, platform.namespace, service, say)
+    finally:
+        kubernetes.close()
 
 
 def still_billed(stack: "StackSpec", service: str) -> list[str]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from infra.automation.project import Project
+    from infra.plan.fit import HbmPlan
     from infra.plan.report import Plan
     from infra.stack import StackSpec
 
@@ -41,6 +42,7 @@ def plan_command(
     from infra.plan.against import against as compared_with
     from infra.plan.markdown import comparison_page, plan_page
     from infra.plan.report import plan
+    from infra.platforms.service_changes import service_changes
 
     if as_json and markdown:
         raise typer.BadParameter("--json and --markdown: one of them")
@@ -55,7 +57,7 @@ def plan_command(
             typer.echo(plan_page(planned) if markdown else shown(planned, _terminal_width()), nl=False)
         return
     before, refused = _at(project, stack, against, as_json)
-    compared = compared_with(stack, against, before, spec, today, refused)
+    compared = compared_with(stack, against, before, spec, today, refused, service_changes(before, spec))
     if as_json:
         typer.echo(json.dumps({"ok": True, "stack": stack, **compared.model_dump(mode="json")}, indent=2))
     else:
@@ -168,13 +170,20 @@ def _tables(plan: "Plan", console: "Console") -> None:
     left, right = "left", "right"
     columns = [("pool", left), ("slice", left), ("machine", left), ("hosts", right), ("slices", right)]
     _table(console, [*columns, ("chips", right), ("capacity", left), *dollars], rows)
+    hbm = [("HBM of a chip", "right")] if costs else []
+
+    def of_chip(chip: "HbmPlan | None") -> list[str]:
+        return [] if chip is None else [str(chip)]
+
     if plan.services:
-        rows = [[s.name, s.pool, str(s.replicas), str(s.chips), s.upgrade.means] for s in plan.services]
-        columns = [("service", left), ("pool", left), ("replicas", right), ("chips", right), ("a new cluster", left)]
-        _table(console, columns, rows)
+        rows = [
+            [s.name, s.pool, str(s.replicas), str(s.chips), *of_chip(s.hbm), s.upgrade.means] for s in plan.services
+        ]
+        columns = [("service", left), ("pool", left), ("replicas", right), ("chips", right), *hbm]
+        _table(console, [*columns, ("a new cluster", left)], rows)
     if plan.jobs:
-        rows = [[j.name, j.run, j.pool, str(j.chips), f"{j.timeout_s:,} s"] for j in plan.jobs]
-        columns = [("job", left), ("run", left), ("pool", left), ("chips", right), ("at most", right)]
+        rows = [[j.name, j.run, j.pool, str(j.chips), *of_chip(j.hbm), f"{j.timeout_s:,} s"] for j in plan.jobs]
+        columns = [("job", left), ("run", left), ("pool", left), ("chips", right), *hbm, ("at most", right)]
         _table(console, columns, rows)
     chips = plan.chips
     rows = [["chips", f"{chips.min:,}", f"{chips.upgrade_peak:,}", f"{chips.max:,}"]]

@@ -5,7 +5,7 @@ from typing import TypedDict
 
 import pulumi
 
-from infra.components.ray_service import custom_resource
+from infra.components.ray_service import custom_resource, uid
 
 
 class RayJobArgs(TypedDict):
@@ -20,10 +20,10 @@ class RayJob(pulumi.ComponentResource):
     the next run, which has another name.
     """
 
-    uid: pulumi.Output[str]
+    uid: pulumi.Output[str | None]
 
     def __init__(self, name: str, args: RayJobArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("tpu-ray:index:RayJob", name, {}, opts)
         made = custom_resource(name, args["manifest"], pulumi.ResourceOptions(parent=self, ignore_changes=["spec"]))
-        self.uid = made.metadata["uid"]
+        self.uid = uid(made)
         self.register_outputs({"uid": self.uid})

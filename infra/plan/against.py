@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict
 
 from infra.plan.changes import ClusterChange, PoolChange, changes, cluster_change
 from infra.plan.report import Plan, plan
+from infra.plan.service_fates import ServiceChange
 from infra.stack import StackSpec
 
 
@@ -22,12 +23,20 @@ class Comparison(BaseModel):
     after: Plan
     cluster: ClusterChange
     changes: tuple[PoolChange, ...]
+    services: tuple[ServiceChange, ...] = ()
 
 
 def against(
-    name: str, ref: str, before: StackSpec | None, after: StackSpec, today: date, refused: str | None = None
+    name: str,
+    ref: str,
+    before: StackSpec | None,
+    after: StackSpec,
+    today: date,
+    refused: str | None = None,
+    services: tuple[ServiceChange, ...] = (),
 ) -> Comparison:
-    """The plan of `after` beside that of `before`, both with today's prices."""
+    """The plan of `after` beside that of `before`, both with today's prices. `services` is what becomes of them, which
+    the platform knows (`infra.platforms.service_changes`)."""
     return Comparison(
         ref=ref,
         before=None if before is None else plan(name, before, today),
@@ -35,4 +44,5 @@ def against(
         after=plan(name, after, today),
         cluster=cluster_change(before, after),
         changes=changes(before, after),
+        services=services,
     )

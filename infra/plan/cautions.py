@@ -6,12 +6,14 @@ from datetime import date
 from pydantic import BaseModel, ConfigDict
 
 from infra.plan.chips import kept, of_services, to_roll_out, upgrade_strategy
+from infra.plan.fit import UNCHECKED, HbmPlan
 from infra.plan.node_pools import MAX_RUN_S
 from infra.plan.pools import PoolPlan, price_row, zone_of
 from infra.plan.price import Price
 from infra.plan.prices import SPOT_PAGE, commitments, is_old, priced_regions, region_of
 from infra.stack import GkePlatform, PoolSpec, StackSpec
 from infra.stack.rules_modes import LENT
+from workloads.spec import EngineSpec
 
 
 class Warn(BaseModel):
@@ -26,8 +28,10 @@ class Warn(BaseModel):
         return f"{self.key}: {self.reason}"
 
 
-def warnings_of(stack: StackSpec, pools: Sequence[PoolPlan], today: date) -> tuple[Warn, ...]:
-    """All warnings: about dollars first, then pool by pool, service by service, job by job."""
+def warnings_of(
+    stack: StackSpec, pools: Sequence[PoolPlan], today: date, hbm: Sequence[HbmPlan | None]
+) -> tuple[Warn, ...]:
+    """All warnings: about dollars first, then pool by pool, service by service, job by job. `hbm`: the services'."""
     platform = stack.platform
     if not isinstance(platform, GkePlatform):
         free = "emulated slices on this machine: their chips are no TPU chips and cost no dollars"
@@ -39,6 +43,7 @@ def warnings_of(stack: StackSpec, pools: Sequence[PoolPlan], today: date) -> tup
         *_old_prices(stack, today),
         *_pools(stack, pools),
         *_services(stack),
+        *_unknown_sizes(stack, hbm),
         *_jobs(stack),
     )
 
@@ -155,6 +160,15 @@ def _services(stack: StackSpec) -> Iterator[Warn]:
                 f"slices.max {to_roll_out(stack, service)} pool {pool.name} could hold old and new"
             )
             yield Warn(key=f"{key}.pool", reason=reason)
+
+
+def _unknown_sizes(stack: StackSpec, hbm: Sequence[HbmPlan | None]) -> Iterator[Warn]:
+    for number, (service, chip) in enumerate(zip(stack.services, hbm, strict=True)):
+        if chip is None or chip.unchecked is None:
+            continue
+        key, bundled = f"tpu-ray:services[{number}]", isinstance(service.engine, EngineSpec)
+        why = f"the size of {service.model} is not known here ({chip.unchecked})" if bundled else chip.unchecked
+        yield Warn(key=f"{key}.{'model' if bundled else 'engine'}", reason=f"{why}, so whether it fits is {UNCHECKED}")
 
 
 def _jobs(stack: StackSpec) -> Iterator[Warn]:

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 
 from infra.plan.against import Comparison
 from infra.plan.changes import ClusterChange, ClusterFate, Fate, KeyChange, NodePoolFate, PoolChange
+from infra.plan.fit import HbmPlan
 from infra.plan.pools import PoolPlan
 from infra.plan.report import Plan
+from infra.plan.service_fates import ANSWERS, MEANS, ServiceChange
 from infra.plan.words import HOURS, UNKNOWN, price_days, span, totals, usd, usd_span
 
 COMMENT = 65536
@@ -67,7 +69,7 @@ def comparison_page(compared: Comparison, limit: int = COMMENT) -> str:
         head += ["", "| pool | | chips | dollars an hour |", "|---|---|---|---|"]
     rows = [_change(change, before, after) for change in told]
     tail = ["", f"{_pools(same)} {'is' if same == 1 else 'are'} unchanged."] if same else []
-    return _page(head, rows, "changed pools", tail, after, limit)
+    return _page(head, rows, "changed pools", [*tail, *_services(compared.services)], after, limit)
 
 
 def _cluster(change: ClusterChange) -> list[str]:
@@ -117,6 +119,17 @@ def _before_and_after(before: Plan | None, after: Plan) -> list[str]:
         for word, was, now in zip(words, olds, totals(after, hours), strict=True):
             lines.append(f"| dollars {unit}, {word} | {was} | {_new(was, now)} |")
     return lines
+
+
+def _services(changes: Sequence[ServiceChange]) -> list[str]:
+    told = [change for change in changes if change.fate != "same"]
+    if not told:
+        return []
+    rows = [
+        f"| {change.service} | {change.fate}: {MEANS[change.fate]} | {ANSWERS[change.answers]} | {change.peak_chips} |"
+        for change in told
+    ]
+    return ["", "| service | | meanwhile | chips at the peak |", "|---|---|---|---|", *rows]
 
 
 def _new(before: str, after: str) -> str:
@@ -169,9 +182,15 @@ def _dollars(pool: PoolPlan) -> str:
 
 
 def _runs(plan: Plan) -> list[str]:
-    services = [f"- service {s.name}: {s.chips} chips of pool {s.pool}; {s.upgrade.means}" for s in plan.services]
-    jobs = [f"- job {j.name}, run {j.run}: {j.chips} chips of pool {j.pool}" for j in plan.jobs]
+    services = [
+        f"- service {s.name}: {s.chips} chips of pool {s.pool}; {s.upgrade.means}{_hbm(s.hbm)}" for s in plan.services
+    ]
+    jobs = [f"- job {j.name}, run {j.run}: {j.chips} chips of pool {j.pool}{_hbm(j.hbm)}" for j in plan.jobs]
     return ["", *services, *jobs] if services or jobs else []
+
+
+def _hbm(chip: HbmPlan | None) -> str:
+    return "" if chip is None else f"; HBM of a chip: {chip}"
 
 
 def _page(head: Sequence[str], rows: Sequence[str], what: str, tail: Sequence[str], plan: Plan, limit: int) -> str:

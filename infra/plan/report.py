@@ -1,4 +1,5 @@
-"""The plan of a stack: what will exist, how many chips that is and what they cost. Pure: the day is an argument."""
+"""The plan of a stack: what will exist, how many chips that is and what they cost. Pure: the day is an
+argument, and so is who knows how large a model is."""
 
 from datetime import date
 from math import fsum
@@ -8,8 +9,10 @@ from pydantic import BaseModel, ConfigDict
 
 from infra.plan.cautions import Warn, warnings_of
 from infra.plan.chips import at_upgrade, kept, to_roll_out, upgrade_strategy
+from infra.plan.fit import HbmPlan, job_hbm, service_hbm
 from infra.plan.pools import PoolPlan, pool_plan
 from infra.stack import StackSpec
+from infra.stack.model_size import SizeOf, size_here
 from workloads.spec import JobSpec, ServiceSpec
 
 
@@ -26,23 +29,25 @@ class Upgrade(_Frozen):
 
 
 class ServicePlan(_Frozen):
-    """One service. `chips`: of all its replicas."""
+    """One service. `chips`: of all its replicas. `hbm` is None on one machine."""
 
     name: str
     pool: str
     replicas: int
     chips: int
     upgrade: Upgrade
+    hbm: HbmPlan | None
 
 
 class JobPlan(_Frozen):
-    """One run of a job. `chips`: while it runs."""
+    """One run of a job. `chips`: while it runs. `hbm` is None on one machine."""
 
     name: str
     run: str
     pool: str
     chips: int
     timeout_s: int
+    hbm: HbmPlan | None
 
 
 class Chips(_Frozen):
@@ -84,17 +89,18 @@ class Plan(_Frozen):
     warnings: tuple[Warn, ...]
 
 
-def plan(name: str, stack: StackSpec, today: date) -> Plan:
-    """The plan of the stack of that name. `today` decides which prices are called old."""
+def plan(name: str, stack: StackSpec, today: date, size_of: SizeOf = size_here) -> Plan:
+    """The plan of the stack of that name. `today` decides which prices are called old, `size_of` knows the models."""
     pools = tuple(pool_plan(stack, pool) for pool in stack.pools)
     peaks = [at_upgrade(stack, pool) * pool.slice.chips for pool in stack.pools]
     at_peak = [pool.cost(chips) for pool, chips in zip(pools, peaks, strict=True)]
     least, most = [pool.usd_per_hour.min for pool in pools], [pool.usd_per_hour.max for pool in pools]
+    services = tuple(_service(stack, service, size_of) for service in stack.services)
     return Plan(
         stack=name,
         platform=stack.platform.kind,
         pools=pools,
-        services=tuple(_service(stack, service) for service in stack.services),
+        services=services,
         jobs=tuple(_job(stack, job) for job in stack.jobs),
         chips=Chips(
             min=sum(kept(stack, pool) * pool.slice.chips for pool in stack.pools),
@@ -103,7 +109,7 @@ def plan(name: str, stack: StackSpec, today: date) -> Plan:
         ),
         usd_per_hour=Dollars(min=_total(least), max=_total(most), upgrade_peak=_total(at_peak)),
         known_usd_per_hour=KnownDollars(min=_known(least), max=_known(most), upgrade_peak=_known(at_peak)),
-        warnings=warnings_of(stack, pools, today),
+        warnings=warnings_of(stack, pools, today, [service.hbm for service in services]),
     )
 
 
@@ -115,13 +121,14 @@ def _known(parts: list[float | None]) -> float:
     return round(fsum(part for part in parts if part is not None), 4)
 
 
-def _service(stack: StackSpec, service: ServiceSpec) -> ServicePlan:
+def _service(stack: StackSpec, service: ServiceSpec, size_of: SizeOf) -> ServicePlan:
     return ServicePlan(
         name=service.name,
         pool=service.pool,
         replicas=service.replicas,
         chips=service.replicas * stack.pool(service.pool).slice.chips,
         upgrade=_upgrade(stack, service),
+        hbm=service_hbm(stack, service, size_of),
     )
 
 
@@ -139,4 +146,5 @@ def _upgrade(stack: StackSpec, service: ServiceSpec) -> Upgrade:
 
 def _job(stack: StackSpec, job: JobSpec) -> JobPlan:
     chips = stack.pool(job.pool).slice.chips
-    return JobPlan(name=job.name, run=job.run, pool=job.pool, chips=chips, timeout_s=job.timeout_s)
+    hbm = job_hbm(stack, job)
+    return JobPlan(name=job.name, run=job.run, pool=job.pool, chips=chips, timeout_s=job.timeout_s, hbm=hbm)

@@ -5,23 +5,30 @@ Every platform uses these two functions, so what was tried on one machine is wha
 
 import shlex
 
-from workloads.spec import JobLaunch, ServiceLaunch
+from infra.plan.llm import openai_app
+from infra.plan.user_app import user_app
+from workloads.spec import AppSpec, JobLaunch, ServiceLaunch, VllmSpec
 
 SERVE_IMPORT_PATH = "workloads.serve.app:build"
+DEPLOYMENT = "Replica"
+"""Name of its only deployment."""
 TRAIN_MODULE = "workloads.train"
 
 
 def serve_application(launch: ServiceLaunch) -> dict[str, object]:
     """One entry of Serve's `applications` list (schema: ServeApplicationSchema of Ray 2.60).
 
-    Replicas and their options are set inside `build`, from the same launch value, so they are not repeated here.
+    The bundled engine's number of replicas stands beside its arguments, so that another number restarts none of them;
+    all else is set inside what is imported, from its arguments.
     """
-    return {
-        "name": launch.service.name,
-        "route_prefix": f"/{launch.service.name}",
-        "import_path": SERVE_IMPORT_PATH,
-        "args": launch.model_dump(mode="json"),
-    }
+    name, engine = launch.service.name, launch.service.engine
+    entry: dict[str, object] = {"name": name, "route_prefix": f"/{name}"}
+    if isinstance(engine, VllmSpec):
+        return entry | openai_app(launch, engine)
+    if isinstance(engine, AppSpec):
+        return entry | user_app(launch, engine)
+    deployments = [{"name": DEPLOYMENT, "num_replicas": launch.service.replicas}]
+    return entry | {"import_path": SERVE_IMPORT_PATH, "args": launch.arguments, "deployments": deployments}
 
 
 def job_entrypoint(launch: JobLaunch) -> str:

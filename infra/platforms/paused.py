@@ -27,4 +27,10 @@ def resources_of(stack_name: str, project: str, platform: str, service: ServiceS
         f"{start}{ray_service}::{service.name}",
         f"{start}{ray_service}$kubernetes:ray.io/v1:RayService::{service.name}",
         f"{dynamic}:Ready::{service.name}",
+        # What stands around its pods; the child of a component has the component's name.
+        *(
+            f"{start}tpu-ray:index:{around}**::service-{service.name}"
+            for around in ("NetworkPolicy", "DisruptionBudget")
+        ),
+        f"{dynamic}:Gone::{service.name}",
     )

@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from workloads.spec.engines import IMPORT_PATTERN, PATH_PATTERN
 from workloads.spec.service import NAME_PATTERN
 
 # https://cloud.google.com/resource-manager/docs/creating-managing-projects
@@ -30,6 +31,11 @@ _BYTE = r"(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 CIDR = rf"^{_BYTE}([.]{_BYTE}){{3}}/(3[0-2]|[12]?[0-9])$"
 GKE_VERSION = r"^1[.][0-9]+([.][0-9]+(-gke[.][0-9]+)?)?$"
 VERSION = r"^[0-9]+[.][0-9]+[.][0-9]+$"
+OPERATOR_VERSION = r"^1[.][0-9]+[.][0-9]+$"
+# https://docs.ray.io/en/latest/cluster/kubernetes/user-guides/kuberay-gcs-ft.html
+REDIS = r"^(rediss?://)?[a-zA-Z0-9]([-.a-zA-Z0-9]*[a-zA-Z0-9])?:[0-9]{1,5}$"
+# https://kubernetes.io/docs/concepts/configuration/secret/#restriction-names-data
+SECRET_KEY = r"^[-._a-zA-Z0-9]{1,253}$"
 
 
 @dataclass(frozen=True)
@@ -76,8 +82,22 @@ def _bucket(value: str) -> str | None:
     return close if re.fullmatch(BUCKET, close) else None
 
 
+def _import_path(value: str) -> str | None:
+    close = value if ":" in value else ":".join(value.strip().rsplit(".", 1))
+    return close if re.fullmatch(IMPORT_PATTERN, close) else None
+
+
+def _path(value: str) -> str | None:
+    close = f"/{value.strip().lstrip('/')}"
+    return close if re.fullmatch(PATH_PATTERN, close) else None
+
+
 def _version(value: str) -> str | None:
     return f"{value}.0" if re.fullmatch(r"[0-9]+[.][0-9]+", value) else _front(VERSION)(value)
+
+
+def _operator_version(value: str) -> str | None:
+    return f"{value}.0" if re.fullmatch(r"1[.][0-9]+", value) else _front(OPERATOR_VERSION)(value)
 
 
 _FORMS = {
@@ -103,5 +123,12 @@ _FORMS = {
     ),
     CIDR: Form("an address range is written like 10.0.0.0/20", "a range such as 10.0.0.0/20", _none),
     GKE_VERSION: Form("a version of GKE is written like 1.35 or 1.35.3-gke.1737000", "1.35", _front(GKE_VERSION)),
+    IMPORT_PATTERN: Form(
+        "what Serve imports is written module:attribute", "a path such as my_app.main:build", _import_path
+    ),
+    PATH_PATTERN: Form("a path begins with a slash and has no query", "a path such as /healthz", _path),
     VERSION: Form("a version of Ray has three numbers", "a version such as 2.60.0", _version),
+    OPERATOR_VERSION: Form("a version of KubeRay has three numbers", "a version such as 1.6.0", _operator_version),
+    REDIS: Form("a Redis is named by its host and port, and by nothing else", "redis.ml.svc:6379", _front(REDIS)),
+    SECRET_KEY: Form("a key of a Kubernetes secret has letters, digits, `-`, `_` and `.`", "password", _none),
 }

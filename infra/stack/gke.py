@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from infra.stack import forms
+from infra.stack.ray import RaySpec
 from workloads.spec.service import NAME_PATTERN
 
 Cidr = Annotated[str, Field(pattern=forms.CIDR)]
@@ -126,3 +127,4 @@ class GkePlatform(_Frozen):
     )
     cluster: ClusterSpec = Field(default=ClusterSpec(), description="How the cluster is made, or which one is taken.")
     network: NetworkSpec = Field(default=NetworkSpec(), description="Address ranges of the network that is made.")
+    ray: RaySpec = Field(default=RaySpec(), description="Which KubeRay there is, and what guards the Ray clusters.")

@@ -8,6 +8,8 @@ from infra.stack.model import Platform, PoolSpec, StackSpec
 from infra.stack.plain import Plain, TooLargeError, is_secret, is_secret_name, plain, secrets_in, without_secrets
 from infra.stack.problems import Problem, StackError
 from infra.stack.rules_capacity import capacity_problems
+from infra.stack.rules_engines import engine_in_full, engine_problems, placed_by_pool
+from infra.stack.rules_fit import fit_problems
 from infra.stack.rules_gke import gke_problems
 from infra.stack.rules_jobs import job_problems
 from infra.stack.rules_names import node_pool_name_problems
@@ -49,8 +51,10 @@ def parse_stack(config: Mapping[str, object], project: str = "tpu-ray") -> Stack
         for problem in service_problems(services, known, jobs)
         if not ("jobs" in unreadable and problem.key.endswith(".model") and str(problem.value).startswith("job:"))
     ]
+    problems += engine_problems(services, known, platform)
     problems += job_problems(jobs, known)
     problems += capacity_problems(services, jobs, known)
+    problems += fit_problems(platform, services, jobs, known)
     if problems:
         raise StackError(_in_order(problems, project))
     return StackSpec(
@@ -159,7 +163,7 @@ def _entries(mine: Mapping[str, Plain], name: str, project: str, problems: list[
         place = f"{key}[{index}]"
         hidden = _has_secrets(item, place, project, problems)
         entry, found = read_entry(LISTS[name], item, place)
-        found = said_once(entry, found) if name == "pools" else found
+        found = said_once(entry, found) if name == "pools" else placed_by_pool(found)
         entries.append(entry)
         # A name that is too long is told by the rule that knows the pool, with the limit that holds there.
         long_name = name != "pools" and isinstance(item, dict) and isinstance(item.get("name"), str)
@@ -183,9 +187,15 @@ def _contexts_of_jobs(mine: Mapping[str, Plain], jobs: list[Entry[JobSpec]]) -> 
     if not isinstance(services, list):
         return dict(mine)
     found: list[Plain] = []
-    for item in services:
+    for item in map(engine_in_full, services):
         model, engine = (item.get("model"), item.get("engine", {})) if isinstance(item, dict) else (None, None)
-        if isinstance(item, dict) and isinstance(model, str) and isinstance(engine, dict) and model in contexts:
+        if (
+            isinstance(item, dict)
+            and isinstance(model, str)
+            and isinstance(engine, dict)
+            and model in contexts
+            and engine.get("kind") != "app"
+        ):
             item = {**item, "engine": {"context": contexts[model], **engine}}
         found.append(item)
     return {**mine, "services": found}

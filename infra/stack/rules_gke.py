@@ -9,6 +9,7 @@ from infra.stack.rules_cluster import cluster_problems, makes_cluster, makes_nod
 from infra.stack.rules_modes import queued_service_problems
 from infra.stack.rules_names import node_pool_name_problems
 from infra.stack.rules_network import range_problems
+from infra.stack.rules_ray import ray_problems
 from infra.stack.translate import Entry
 from workloads.spec import ServiceSpec
 
@@ -33,6 +34,7 @@ def gke_problems(
     for pool in pools:
         yield from _zone(pool, platform, platform.spec)
     yield from queued_service_problems(services, pools)
+    yield from ray_problems(platform, pools, services)
 
 
 def _storage(entry: Entry[LocalPlatform | GkePlatform], spec: GkePlatform) -> Iterator[Problem]:

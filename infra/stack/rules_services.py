@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from infra.stack.problems import Problem
+from infra.stack.rules_engines import engine_kind
 from infra.stack.rules_pools import Pool, same_names
 from infra.stack.translate import Entry
-from workloads.spec import JobSpec, ServiceSpec
+from workloads.spec import AppSpec, EngineSpec, JobSpec, ServiceSpec
 from workloads.spec.nearest import nearest
 
 LONGEST_NAME = 47
@@ -98,17 +99,21 @@ def _name(entry: Entry[ServiceSpec], pools: Mapping[str, Pool]) -> Iterator[Prob
         )
 
 
-_FORMS = ("package:<python package>", "job:<job name>", "a path to a folder or .gguf file")
-_SCHEMES = ("package", "job")
+_FORMS = {
+    "jax": ("package:<python package>", "job:<job name>", "a path to a folder or .gguf file"),
+    "vllm": ("hf:<organisation>/<model>", "job:<job name>", "a path to a folder"),
+}
+_SCHEMES = {"jax": ("package", "job"), "vllm": ("hf", "job")}
 
 
 def _model(entry: Entry[ServiceSpec], jobs: Sequence[Entry[JobSpec]]) -> Iterator[Problem]:
-    model, key = entry.text("model"), f"{entry.key}.model"
-    if model is None:
+    model, key, kind = entry.text("model"), f"{entry.key}.model", engine_kind(entry)
+    if model is None or kind == "app":
         return
+    forms, schemes = _FORMS.get(kind, _FORMS["jax"]), _SCHEMES.get(kind, _SCHEMES["jax"])
     scheme, colon, rest = model.partition(":")
     if not model.strip():
-        yield Problem(key=key, value=model, reason="no model is named", allowed=_FORMS)
+        yield Problem(key=key, value=model, reason="no model is named", allowed=forms)
     elif scheme == "job" and colon:
         known = tuple(name for job in jobs if (name := job.text("name")) is not None)
         if rest not in known:
@@ -120,6 +125,11 @@ def _model(entry: Entry[ServiceSpec], jobs: Sequence[Entry[JobSpec]]) -> Iterato
                 allowed=tuple(f"job:{name}" for name in known),
                 nearest=f"job:{close}" if close else None,
             )
+    elif scheme == "hf" and colon and kind == "vllm":
+        return
+    elif scheme == "package" and colon and kind == "vllm":
+        reason = "vLLM does not load a model of an installed package"
+        yield Problem(key=key, value=model, reason=reason, allowed=forms)
     elif scheme == "package" and colon:
         if not all(part.isidentifier() for part in rest.split(".")):
             fixed = re.sub(r"[^0-9a-zA-Z_.]", "_", rest.strip())
@@ -128,22 +138,24 @@ def _model(entry: Entry[ServiceSpec], jobs: Sequence[Entry[JobSpec]]) -> Iterato
                 key=key,
                 value=model,
                 reason="behind package: stands the name by which Python imports the package",
-                allowed=(_FORMS[0],),
+                allowed=forms[:1],
                 nearest=f"package:{fixed}" if good else None,
             )
     elif colon and "/" not in scheme and not (scheme == "gs" and rest.startswith("//")):
-        close = nearest(scheme, _SCHEMES)
+        close = nearest(scheme, schemes)
         yield Problem(
             key=key,
             value=model,
             reason=f"no model comes from {scheme}:",
-            allowed=_FORMS,
+            allowed=forms,
             nearest=f"{close}:{rest}" if close else None,
         )
 
 
 def _engine(entry: Entry[ServiceSpec]) -> Iterator[Problem]:
     if entry.spec is None or not entry.sound("engine.context", "engine.prefill_buckets"):
+        return
+    if not isinstance(entry.spec.engine, EngineSpec):
         return
     context, buckets = entry.spec.engine.context, entry.spec.engine.prefill_buckets
     key = f"{entry.key}.engine.prefill_buckets"
@@ -173,8 +185,10 @@ def _context_of_job(entry: Entry[ServiceSpec], jobs: Sequence[Entry[JobSpec]]) -
         return
     assert job.spec is not None
     assert entry.spec is not None
+    if isinstance(entry.spec.engine, AppSpec):
+        return
     most, wanted = job.spec.model.context, entry.spec.engine.context
-    if wanted > most:
+    if wanted is not None and wanted > most:
         yield Problem(
             key=f"{entry.key}.engine.context",
             value=wanted,

@@ -1,5 +1,6 @@
 """pydantic's errors as problems of the stack file. The only place that knows pydantic's error types."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite
@@ -121,7 +122,7 @@ def _place(detail: ErrorDetails, raw: dict[str, Plain]) -> Path:
         else:
             continue
         place.append(part)
-    if detail["type"] in ("union_tag_not_found", "union_tag_invalid"):
+    if detail["type"] in ("union_tag_not_found", "union_tag_invalid") and isinstance(here, dict):
         place.append("kind")
     return tuple(place)
 
@@ -155,6 +156,7 @@ _REQUIRED: dict[str, Plain] = {
     "name": "x",
     "pool": "x",
     "model": "x",
+    "import_path": "x:x",
     "project": "my-project",
     "region": "us-east5",
     "zone": "us-east5-a",
@@ -176,16 +178,17 @@ def _problem(detail: ErrorDetails, place: Path, raw: Plain, key: str, model: Any
     if kind == "extra_forbidden":
         known = _known_keys(model, raw, place[:-1])
         name = str(place[-1])
-        shown = "[secret]" if is_secret_name(name) else shown
+        shown = "[secret]" if name == "secure" or is_secret_name(name) else shown
         return Problem(
             key=where, value=shown, reason="there is no such key here", allowed=known, nearest=nearest(name, known)
         )
     if kind == "union_tag_invalid":
-        tags = _tags(model)
+        of_engine = "engine" in place
+        tags = _tags(model.model_fields["engine"].annotation if of_engine else model)
         return Problem(
             key=where,
             value=shown,
-            reason="there is no such platform",
+            reason="there is no such engine" if of_engine else "there is no such platform",
             allowed=tags,
             nearest=nearest(str(value), tags) if isinstance(value, str) else None,
         )
@@ -282,7 +285,10 @@ def _as_wanted(value: Plain, wanted: str, place: Path) -> int | float | str | No
 
 def _pattern_problem(where: str, value: str, pattern: str) -> Problem:
     form = form_of(pattern)
-    return Problem(key=where, value=value, reason=form.reason, allowed=(form.example,), nearest=form.nearest(value))
+    hidden = is_secret_name(where.rpartition(".")[2])
+    shown = "[secret]" if hidden else re.sub(r"//[^/]*@", "//[secret]@", value)
+    nearest_form = None if hidden else form.nearest(value)
+    return Problem(key=where, value=shown, reason=form.reason, allowed=(form.example,), nearest=nearest_form)
 
 
 def _models(model: Any) -> tuple[type[BaseModel], ...]:
@@ -298,14 +304,20 @@ def _tags(model: Any) -> tuple[str, ...]:
 
 def _known_keys(model: Any, raw: Plain, place: Path) -> tuple[str, ...]:
     """The keys of the model that stands at `place`."""
-    kind = raw.get("kind") if isinstance(raw, dict) else None
-    found = [
-        part for part in _models(model) if "kind" not in part.model_fields or part.model_fields["kind"].default == kind
-    ]
+    here, found = raw, _of_kind(model, raw)
     for name in place:
         fields = found[0].model_fields if found else {}
-        found = list(_models(fields[str(name)].annotation)) if str(name) in fields else []
+        here = here.get(str(name)) if isinstance(here, dict) else None
+        found = _of_kind(fields[str(name)].annotation, here) if str(name) in fields else []
     return tuple(found[0].model_fields) if found else ()
+
+
+def _of_kind(model: Any, raw: Plain) -> list[type[BaseModel]]:
+    """Of a union's models those of the kind that `raw` names; where it names none, the first one's."""
+    found = _models(model)
+    first = found[0].model_fields["kind"].default if found and "kind" in found[0].model_fields else None
+    kind = raw.get("kind", first) if isinstance(raw, dict) else first
+    return [part for part in found if "kind" not in part.model_fields or part.model_fields["kind"].default == kind]
 
 
 def _unique(problems: list[Problem]) -> list[Problem]:

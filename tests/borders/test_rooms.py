@@ -83,6 +83,8 @@ def test_files_are_small_and_named_after_what_they_hold(room: str) -> None:
         ("infra.cli", ("pulumi", "ray", "jax")),
         ("infra.program", ("ray", "jax")),
         ("workloads.serve.app", ("pulumi", "jax")),
+        ("workloads.serve.mark", ("pulumi", "jax")),
+        ("workloads.declared", ("pulumi", "ray", "jax")),
         ("workloads.train.__main__", ("pulumi", "jax")),
     ],
 )

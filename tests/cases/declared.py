@@ -29,6 +29,8 @@ class Declared:
     retain_on_delete: bool
     ignore_changes: tuple[str, ...]
     replace_on_changes: tuple[str, ...]
+    depends_on: frozenset[str] = frozenset()
+    """`<type> <name>` of everything that comes before it and goes after it."""
 
 
 class _Nothing(Mocks):
@@ -63,8 +65,12 @@ class _Recorder(MockMonitor):
     def __init__(self) -> None:
         super().__init__(_Nothing())
         self.declared: list[Declared] = []
+        self._before: dict[str, set[str]] = {}
 
     def RegisterResource(self, request: Any) -> Any:
+        made = super().RegisterResource(request)  # type: ignore[no-untyped-call]
+        # What is inside a component comes after what the component comes after.
+        self._before[made.urn] = {*request.dependencies, *([request.parent] if request.parent else [])}
         if request.custom:
             inputs = rpc.deserialize_properties(request.object, keep_unknowns=True)
             self.declared.append(
@@ -77,9 +83,22 @@ class _Recorder(MockMonitor):
                     request.retainOnDelete,
                     tuple(request.ignoreChanges),
                     tuple(request.replaceOnChanges),
+                    frozenset(map(_named, self._all_before(made.urn))),
                 )
             )
-        return super().RegisterResource(request)  # type: ignore[no-untyped-call]
+        return made
+
+    def _all_before(self, urn: str) -> set[str]:
+        found, left = set[str](), [urn]
+        while left:
+            left += (new := self._before.get(left.pop(), set()) - found)
+            found |= new
+        return found
+
+
+def _named(urn: str) -> str:
+    *_, kind, name = urn.split("::")
+    return f"{kind.rpartition('$')[2]} {name}"
 
 
 def declared(

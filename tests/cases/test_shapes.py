@@ -64,7 +64,7 @@ def test_hosts_chips_and_names_of_one_slice_agree_wherever_they_stand(
         assert amounts["google.com/tpu"] == str(tpu)
     assert pod["nodeSelector"]["cloud.google.com/gke-tpu-accelerator"] == label
     assert pod["nodeSelector"]["cloud.google.com/gke-tpu-topology"] == topology
-    assert group["groupName"] == "a"
+    assert group["groupName"] == "a-s0"
 
 
 @pytest.mark.parametrize(

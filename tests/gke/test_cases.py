@@ -11,7 +11,7 @@ from tests.gke.edit import PLATFORM, SERVICES, Config
 from tests.rig.cloud.held import Thing
 from tests.rig.cloud.world import BUCKET, CLUSTER, NETWORK, NODE_POOL, SUBNETWORK
 from tests.rig.gke import GkeCheckout, steps
-from tests.rig.kube.control_plane import control_plane
+from tests.rig.kube.kuberay import operated
 
 pytestmark = [
     pytest.mark.rig,
@@ -60,7 +60,7 @@ class Shared:
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
     folder = tmp_path_factory.mktemp("cases")
-    with control_plane(folder / "plane") as plane:
+    with operated(folder / "plane") as plane:
         made = Shared(GkeCheckout(folder, "dev", plane, config=config(CHAT, SCHOOL)), folder)
         outcome = made.with_config(config(CHAT, SCHOOL)).operate("up")
         assert outcome.ok, outcome.failures

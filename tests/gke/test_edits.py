@@ -7,8 +7,8 @@ import pytest
 from infra.automation.operate import Outcome
 from tests.gke.edit import Edit, start
 from tests.gke.edits import EDITS
-from tests.rig.gke import GkeCheckout, steps
-from tests.rig.kube.control_plane import control_plane
+from tests.rig.gke import WORKLOADS, GkeCheckout, steps
+from tests.rig.kube.kuberay import operated
 
 pytestmark = [
     pytest.mark.rig,
@@ -24,7 +24,7 @@ NOISE = "nodeConfig.resourceManagerTags"
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GkeCheckout]:
     folder = tmp_path_factory.mktemp("edits")
-    with control_plane(folder / "plane") as plane:
+    with operated(folder / "plane") as plane:
         made = GkeCheckout(folder, "dev", plane, config=start(), reservations=RESERVED)
         assert made.operate("up").ok
         yield made
@@ -36,6 +36,8 @@ def told(outcome: Outcome) -> set[str]:
     for step in outcome.steps:
         operation, resource = step["op"], step["resource"]
         if operation in ("same", "read", "refresh", "create-replacement", "delete-replaced"):
+            continue
+        if resource.startswith(WORKLOADS):
             continue
         keys = {".".join(key.split(".")[:2]) for key in step["keys"].split(", ") if key and key != NOISE}
         shown = f": {', '.join(sorted(keys))}" if keys and operation in ("update", "replace") else ""

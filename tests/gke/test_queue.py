@@ -8,8 +8,8 @@ import pytest
 
 from tests.rig.cloud.world import CLUSTER
 from tests.rig.gke import GkeCheckout, steps
-from tests.rig.kube.control_plane import control_plane
 from tests.rig.kube.deployments import running_deployments
+from tests.rig.kube.kuberay import operated
 from tests.rig.kube.parts import kueue_chart
 
 pytestmark = [
@@ -58,7 +58,7 @@ def stack(tmp_path: Path) -> Iterator[GkeCheckout]:
             }
         ],
     }
-    with control_plane(tmp_path / "plane") as plane, running_deployments(plane, tmp_path / "deployments"):
+    with operated(tmp_path / "plane") as plane, running_deployments(plane, tmp_path / "deployments"):
         yield GkeCheckout(tmp_path, "dev", plane, config)
 
 

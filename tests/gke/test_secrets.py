@@ -13,7 +13,7 @@ from infra.pulumi_cli.locate import cache_dir
 from tests.checkout import DEADLINE_S
 from tests.rig.cloud.settings import Quota, read_settings, write_settings
 from tests.rig.gke import GkeCheckout
-from tests.rig.kube.control_plane import control_plane
+from tests.rig.kube.kuberay import operated
 
 pytestmark = [
     pytest.mark.rig,
@@ -100,7 +100,7 @@ class Watched:
 
 @pytest.fixture
 def user(tmp_path: Path) -> Iterator[Watched]:
-    with control_plane(tmp_path / "plane") as plane:
+    with operated(tmp_path / "plane") as plane:
         yield Watched(tmp_path, GkeCheckout(tmp_path, "dev", plane))
 
 

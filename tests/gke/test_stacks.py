@@ -8,7 +8,7 @@ import pytest
 from tests.rig.cloud import drift
 from tests.rig.cloud.world import BUCKET, CLUSTER, NETWORK, NODE_POOL
 from tests.rig.gke import GkeCheckout, steps
-from tests.rig.kube.control_plane import control_plane
+from tests.rig.kube.kuberay import operated
 
 pytestmark = [
     pytest.mark.rig,
@@ -21,7 +21,7 @@ RESERVED = [{"name": "tpu-ray-chat", "zone": "us-east5-b", "machine_type": "ct6e
 
 @pytest.fixture(params=["dev", "staging", "prod"])
 def stack(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[GkeCheckout]:
-    with control_plane(tmp_path / "plane") as plane:
+    with operated(tmp_path / "plane") as plane:
         yield GkeCheckout(tmp_path, request.param, plane, reservations=RESERVED)
 
 

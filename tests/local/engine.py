@@ -12,6 +12,7 @@ import httpx
 from pulumi import automation
 
 from infra.platforms.local import deploy
+from infra.platforms.local.deploy import Application
 from infra.platforms.local.folders import Folders, project_folder
 from infra.platforms.local.ports import pick
 from infra.pulumi_cli import find_cli
@@ -51,7 +52,8 @@ def export_command(launch: JobLaunch) -> str:
 class Engine:
     """One stack in its own backend and state folder."""
 
-    def __init__(self, folder: Path, stack: str = "t") -> None:
+    def __init__(self, folder: Path, stack: str = "t", application_of: Application = null_application) -> None:
+        self._application_of = application_of
         cli, refused = find_cli()
         assert cli is not None, f"no Pulumi CLI: {refused}; `make setup` gets one"
         self.stack_name, self.folders = stack, Folders.of(stack)
@@ -92,7 +94,7 @@ class Engine:
 
     def _program(self) -> None:
         assert self.spec is not None
-        deploy(self.stack_name, self.spec, null_application, export_command)
+        deploy(self.stack_name, self.spec, self._application_of, export_command)
 
     def _write(self, line: str) -> None:
         with self.log.open("a") as file:

@@ -9,12 +9,13 @@ import pytest
 from flax import nnx
 
 from tests.models import reference, toy
-from workloads.models.attention import KVCache, cache_length
+from workloads.models.attention import KVCache
 from workloads.models.llama import Llama
 from workloads.models.load import load_hf
 from workloads.models.sharding import make_mesh
 from workloads.models.source import resolve
 from workloads.models.tokenizer import Tokenizer
+from workloads.spec.layout import cache_length
 
 TOLERANCE = 2e-5
 """Of logits, relative to the largest: float32 against float64."""

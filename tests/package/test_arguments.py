@@ -1,11 +1,13 @@
 """Mistakes in a slice pool's arguments, as a Python program is told of them."""
 
+import asyncio
 from typing import Any, cast
 
 import pulumi
 import pytest
 
 from infra.components.arguments import ArgumentsError, argument_problems
+from infra.stack import Problem
 from tpu_ray import Network, NetworkArgs, NodeAccount, NodeAccountArgs, SlicePool, SlicePoolArgs
 
 ARGUMENTS: dict[str, Any] = {
@@ -50,8 +52,14 @@ def test_numbers_of_slices_are_told_as_they_are_written() -> None:
 
 
 def test_an_output_may_stand_where_a_preview_need_not_know_the_value() -> None:
-    output = pulumi.Output.from_input("x")
-    problems = list(argument_problems({**ARGUMENTS, "cluster": output, "topology": output}, SlicePoolArgs))
+    async def found() -> list[Problem]:
+        output = pulumi.Output.from_input("x")
+        return list(argument_problems({**ARGUMENTS, "cluster": output, "topology": output}, SlicePoolArgs))
+
+    # `asyncio.run` would leave the thread without a loop, which Pulumi's mocks want to find.
+    loop = asyncio.new_event_loop()
+    problems = loop.run_until_complete(found())
+    loop.close()
     assert [problem.key for problem in problems] == ["topology"]
 
 

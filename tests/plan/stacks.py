@@ -5,8 +5,16 @@ from types import MappingProxyType
 
 from infra.stack import StackSpec, parse_stack
 from tests.render.stacks import GKE
+from workloads.spec.decoder import LlamaConfig
 
 JOB: dict[str, object] = {"name": "train", "pool": "train", "run": "r1", "data": {"global_batch": 256}}
+
+
+def known(model: str) -> LlamaConfig:
+    """Every model as large as SmolLM2-135M, wherever it lies."""
+    return LlamaConfig(
+        vocab=49152, width=576, layers=30, heads=9, kv_heads=3, head_dim=64, mlp_width=1536, context=8192
+    )
 
 
 def pool(name: str, topology: str = "2x2", generation: str = "v6e", **keys: object) -> dict[str, object]:

@@ -4,7 +4,7 @@ from datetime import date
 
 from infra.plan.report import plan
 from infra.stack import StackSpec
-from tests.plan.stacks import JOB, pool, service, stack
+from tests.plan.stacks import JOB, known, pool, service, stack
 
 TODAY = date(2026, 12, 2)
 NOT_COUNTED = "tpu-ray:platform"
@@ -12,14 +12,14 @@ NOT_COUNTED = "tpu-ray:platform"
 
 def warned(spec: StackSpec, today: date = TODAY) -> dict[str, str]:
     """Key to reason, without what is never counted; a key with two warnings would fail here."""
-    found = [warn for warn in plan("s", spec, today).warnings if warn.key != NOT_COUNTED]
+    found = [warn for warn in plan("s", spec, today, known).warnings if warn.key != NOT_COUNTED]
     assert len({warn.key for warn in found}) == len(found)
     return {warn.key: warn.reason for warn in found}
 
 
 def test_a_stack_that_fits_warns_of_nothing_but_what_is_not_counted() -> None:
     spec = stack([pool("chat", slices={"min": 1, "max": 2})], [service("chat", "chat")])
-    (only,) = plan("s", spec, TODAY).warnings
+    (only,) = plan("s", spec, TODAY, known).warnings
     assert only.key == NOT_COUNTED
     for part in ("fee for the cluster", "nodes without chips", "disks", "traffic"):
         assert part in only.reason

@@ -214,5 +214,5 @@ def test_every_key_of_a_pool_has_a_row_in_the_table() -> None:
 def test_every_key_of_the_platform_is_known_to_replace_or_not() -> None:
     # A new key has to be thought about: put it into the table, or here.
     apart = {"kind", "image", "storage", "make_storage", "delete_storage", "registry", "namespace"}
-    apart |= {"ray_version", "kueue_chart"}
+    apart |= {"ray_version", "kueue_chart", "ray"}
     assert set(GkePlatform.model_fields) == apart | {"project", "region", "zone", "cluster", "network"}

@@ -69,7 +69,9 @@ def test_the_json_has_every_part_of_the_plan(checkout: Path) -> None:
     assert made["pools"][1]["slices"] == {"min": 0, "max": 1}
     assert made["pools"][1]["usd_per_hour"] == {"min": 0.0, "max": 43.2}
     assert made["services"][0]["upgrade"]["strategy"] == "NewCluster"
-    assert made["jobs"][0] == {"name": "story", "run": "r1", "pool": "train", "chips": 16, "timeout_s": 3600}
+    job = made["jobs"][0]
+    assert job.pop("hbm")["hbm_gib_per_chip"] == 32
+    assert job == {"name": "story", "run": "r1", "pool": "train", "chips": 16, "timeout_s": 3600}
     assert made["chips"] == {"min": 4, "max": 24, "upgrade_peak": 24}
     assert made["usd_per_hour"] == {"min": 10.8, "max": 64.8, "upgrade_peak": 64.8}
     assert all(set(warn) == {"key", "reason"} for warn in made["warnings"])

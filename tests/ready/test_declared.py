@@ -4,6 +4,7 @@ from typing import Any
 
 import pulumi
 import pytest
+import yaml
 
 from infra.platforms.gke.workloads import deploy_workloads
 from infra.stack import StackSpec
@@ -24,17 +25,35 @@ def workloads(**changes: object) -> dict[str, Declared]:
 
 def test_a_service_is_a_rayservice_and_a_wait_and_a_run_is_a_rayjob() -> None:
     found = workloads()
-    assert set(found) == {"RayService chat", "RayService trained", "RayJob train-r7", "Ready chat", "Ready trained"}
+    assert set(found) == {
+        "RayService chat",
+        "RayService trained",
+        "RayJob train-r7",
+        "Ready chat",
+        "Ready trained",
+        "NetworkPolicy service-chat",
+        "NetworkPolicy service-trained",
+        "NetworkPolicy job-train",
+        "PodDisruptionBudget service-chat",
+        "PodDisruptionBudget service-trained",
+    }
     assert all(one.protect for one in found.values())
 
 
 def test_pulumi_does_not_wait_for_what_it_cannot_judge() -> None:
     for name, one in workloads().items():
-        if not name.startswith("Ready"):
-            assert one.inputs["metadata"]["annotations"] == {"pulumi.com/skipAwait": "true"}
+        if name.startswith("Ray"):
+            assert one.inputs["metadata"]["annotations"]["pulumi.com/skipAwait"] == "true"
 
 
-@pytest.mark.parametrize(("most", "replaced"), [(1, ("spec.rayClusterConfig",)), (2, ())])
+# Not group 0: more groups behind it are added to what runs.
+REPLACED = (
+    'metadata.annotations["tpu-ray/cluster"]',
+    *(f"spec.rayClusterConfig.workerGroupSpecs[{number}]" for number in range(1, 64)),
+)
+
+
+@pytest.mark.parametrize(("most", "replaced"), [(1, REPLACED), (2, ())])
 def test_without_a_spare_slice_a_changed_cluster_replaces_the_old_one_first(most: int, replaced: object) -> None:
     """https://github.com/ray-project/kuberay/issues/4239: a second cluster would wait for ever for its slice."""
     pools = [{"name": "small", "generation": "v6e", "topology": "1x1", "slices": {"min": 1, "max": most}}]
@@ -64,3 +83,12 @@ def test_the_wait_knows_what_the_service_has_to_answer_with() -> None:
     assert once["manifest"] != other["manifest"]
     assert wait(replicas=2)["hosts"] == 2
     assert once["login"] == LOGIN
+
+
+def test_the_wait_for_another_engine_knows_the_mark_of_the_config_and_what_to_ask() -> None:
+    service = {"name": "chat", "pool": "small", "engine": {"kind": "app", "import_path": "my_app:build"}}
+    found = workloads(pools=[{"name": "small", "generation": "v6e", "topology": "1x1"}], services=[service], jobs=[])
+    wait, made = found["Ready chat"].inputs, found["RayService chat"].inputs
+    _, mark = yaml.safe_load(made["spec"]["serveConfigV2"])["applications"]
+    assert (wait["config_mark"], wait["mark"]) == (mark["args"]["mark"], "")
+    assert (wait["health"], wait["answers_below"]) == ("/", 500)

@@ -70,8 +70,17 @@ def found(status: Json, pods: tuple[Json, ...] = (), events: tuple[Json, ...] = 
     return Found(service(status), (), pods, events)
 
 
+HOSTS = tuple(pod(f"chat-x7k2p-tpu-{host}", phase="Running") for host in range(4))
+
+
 def test_it_is_ready_when_serve_runs_it_and_endpoints_are_there() -> None:
-    assert look(WANTED, found(status({"status": "RUNNING"}, ready="True"))).ready
+    assert look(WANTED, found(status({"status": "RUNNING"}, ready="True"), HOSTS)).ready
+
+
+def test_a_replica_more_is_waited_for_also_while_serve_has_not_heard_of_it() -> None:
+    looked = look(WANTED, found(status({"status": "RUNNING"}, ready="True"), HOSTS[:2]))
+    assert not looked.ready
+    assert "2 of 4 TPU hosts run" in looked.progress
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import httpx
 import pytest
 import yaml
 
+from infra.plan.health import Health
 from infra.platforms.errors import PlatformError
 from infra.platforms.gke.kubernetes_api import Kubernetes
 from infra.platforms.gke.look import Wanted
@@ -65,6 +66,22 @@ def manifest(**values: object) -> Json:
     return dict(ray_service(stack.platform, stack, stack.services[0]))
 
 
+def own_application(greeting: str) -> Json:
+    """The same service as an application of the user's own."""
+    engine = {"kind": "app", "import_path": "my_app:build", "args": {"greeting": greeting}}
+    pools = [{"name": "small", "generation": "v6e", "topology": "1x1"}]
+    services = [{"name": "chat", "pool": "small", "engine": engine}]
+    stack = parse_stack(config(pools=pools, services=services, jobs=[]))
+    assert isinstance(stack.platform, GkePlatform)
+    return dict(ray_service(stack.platform, stack, stack.services[0]))
+
+
+def expected_of_own(made: Json) -> Expected:
+    _, mark = yaml.safe_load(made["spec"]["serveConfigV2"])["applications"]
+    wanted = Wanted("chat", "ml", hosts=1, mark=mark["args"]["mark"])
+    return Expected(wanted, "", "1 v6e 1x1 slice of pool `small`", 300, Health("/", 500))
+
+
 def expected(made: Json, timeout_s: float = 300) -> Expected:
     (application,) = yaml.safe_load(made["spec"]["serveConfigV2"])["applications"]
     mark = ServiceLaunch.model_validate(application["args"]).mark
@@ -114,6 +131,18 @@ def test_a_wrong_model_fails_with_serves_own_reason_until_it_is_corrected(
     del operator.courses["chat"]
     apply(plane, right)
     wait_until_ready(kubernetes, expected(right), print)
+
+
+def test_an_own_application_is_ready_when_serve_has_what_it_was_told_to_serve(
+    plane: ControlPlane, operator: KubeRay, kubernetes: Kubernetes
+) -> None:
+    first, second = own_application("hello"), own_application("good day")
+    apply(plane, first)
+    wait_until_ready(kubernetes, expected_of_own(first), print)
+    assert not is_ready(kubernetes, expected_of_own(second))
+    apply(plane, second)
+    wait_until_ready(kubernetes, expected_of_own(second), print)
+    assert not is_ready(kubernetes, expected_of_own(first))
 
 
 def test_what_kuberay_refuses_fails_until_the_spec_is_another(

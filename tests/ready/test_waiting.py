@@ -9,7 +9,7 @@ from infra.platforms.errors import PlatformError
 from infra.platforms.gke.kubernetes_api import Kubernetes
 from infra.platforms.gke.look import Wanted
 from infra.platforms.gke.waiting import Expected, is_ready, wait_until_ready
-from tests.ready.test_look import service, status
+from tests.ready.test_look import CLUSTER, HOSTS, service, status
 
 EXPECTED = Expected(Wanted("chat", "ml", hosts=4), "mark2", "1 v6e 4x4 slice of pool `big`", timeout_s=600)
 RUNNING = service(status({"status": "RUNNING"}, ready="True"))
@@ -31,7 +31,8 @@ class Cluster(Kubernetes):
         return found
 
     def every(self, path: str, **query: str) -> list[Any]:
-        return []
+        clusters = [{"metadata": {"name": CLUSTER}}]
+        return {"rayclusters": clusters, "pods": list(HOSTS)}.get(path.rpartition("/")[2], [])
 
     def through_service(self, namespace: str, service: str, port: int, path: str) -> httpx.Response:
         assert (namespace, service, port, path) == ("ml", "chat-serve-svc", 8000, "chat/health")

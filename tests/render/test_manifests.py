@@ -12,7 +12,7 @@ import yaml
 
 from infra.plan.launches import job_launch, service_launch
 from infra.plan.workloads import job_entrypoint, serve_application
-from infra.platforms.gke.cluster import head_group, worker_group
+from infra.platforms.gke.cluster import head_group, ray_cluster, worker_group
 from infra.platforms.gke.machines import MACHINES
 from infra.platforms.gke.manifests import manifests, ray_job, ray_service
 from infra.stack import GkePlatform, PoolSpec, StackSpec, parse_stack
@@ -95,7 +95,7 @@ def test_the_worker_group_follows_from_the_slice() -> None:
         pool = PoolSpec(
             name="pool", generation=shape.generation, topology=shape.topology, machine_type=shape.machine_type
         )
-        group: Any = worker_group(platform, pool, 1)
+        group: Any = worker_group(platform, pool, "pool-s0")
         pod = group["template"]["spec"]
         (container,) = pod["containers"]
         table = GENERATIONS[shape.generation]
@@ -131,7 +131,7 @@ def test_only_nodes_that_the_stack_makes_are_asked_for_by_its_label(
 ) -> None:
     platform, _ = gke_stack(platform={**GKE, "cluster": cluster})
     pool = PoolSpec(name="pool", generation="v6e", topology="4x4")
-    workers: Any = worker_group(platform, pool, 1)
+    workers: Any = worker_group(platform, pool, "pool-s0")
     spec = workers["template"]["spec"]
     assert {key: value for key, value in spec["nodeSelector"].items() if key.startswith("tpu-ray/")} == worker
     heads: Any = head_group(platform)
@@ -153,15 +153,15 @@ def test_pods_are_the_stacks_account_and_get_the_hubs_token_by_reference() -> No
             assert token == {"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": secret}}
 
 
-def test_another_number_of_replicas_is_another_cluster_to_kuberay() -> None:
-    """KubeRay leaves replicas out of its hash: https://github.com/ray-project/kuberay/issues/2331."""
+def test_one_more_replica_is_a_group_more_behind_the_others() -> None:
+    """KubeRay leaves replicas out of its hash (https://github.com/ray-project/kuberay/issues/2331), and adds groups."""
     platform, _ = gke_stack()
     pool = PoolSpec(name="pool", generation="v6e", topology="4x4")
-    one, two = (worker_group(platform, pool, slices) for slices in (1, 2))
-    for group in (one, two):
-        for key in ("replicas", "minReplicas", "maxReplicas"):
-            del group[key]
-    assert one != two
+    one, two = (ray_cluster(platform, pool, slices) for slices in (1, 2))
+    groups: Any = two.pop("workerGroupSpecs")
+    assert one.pop("workerGroupSpecs") == groups[:1]
+    assert one == two
+    assert [group["groupName"] for group in groups] == ["pool-s0", "pool-s1"]
 
 
 def test_a_job_on_queued_machines_stands_in_the_queue() -> None:
@@ -200,8 +200,11 @@ def test_a_replica_is_a_whole_slice() -> None:
         services=[service("chat", "pool", replicas=2)],
         jobs=[],
     )
-    group = only_group(ray_service(platform, stack, stack.services[0]))
-    assert (group["replicas"], group["minReplicas"], group["maxReplicas"], group["numOfHosts"]) == (2, 2, 2, 4)
+    spec: Any = ray_service(platform, stack, stack.services[0])["spec"]
+    groups = spec["rayClusterConfig"]["workerGroupSpecs"]
+    assert len(groups) == 2
+    for group in groups:
+        assert (group["replicas"], group["minReplicas"], group["maxReplicas"], group["numOfHosts"]) == (1, 1, 1, 4)
 
 
 def test_ray_gets_the_pool_resource_as_kuberay_parses_it() -> None:
@@ -210,7 +213,7 @@ def test_ray_gets_the_pool_resource_as_kuberay_parses_it() -> None:
     for manifest in manifests(platform, stack).values():
         group = only_group(manifest)
         written = group["rayStartParams"]["resources"]
-        assert json.loads(written.strip("'\"` ")) == {pool_resource(group["groupName"]): 1000}
+        assert json.loads(written.strip("'\"` ")) == {pool_resource(group["groupName"].removesuffix("-s0")): 1000}
         assert shlex.split(f"ray start --resources={written}")[2].startswith('--resources={"pool:')
 
 

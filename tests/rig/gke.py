@@ -101,6 +101,16 @@ def script(file: Path, command: str) -> None:
     file.chmod(0o755)
 
 
-def steps(outcome: Outcome) -> list[tuple[str, str]]:
-    """What an operation did or would do, (operation, resource), in the engine's order; what stays is left out."""
-    return [(step["op"], step["resource"]) for step in outcome.steps if step["op"] not in ("same", "read", "refresh")]
+WORKLOADS = ("RayService ", "RayJob ", "Ready ")
+
+
+def steps(outcome: Outcome, workloads: bool = False) -> list[tuple[str, str]]:
+    """What an operation did or would do, (operation, resource), in the engine's order; what stays is left out.
+
+    What runs on the slices only with `workloads`: it follows every change of them.
+    """
+    return [
+        (step["op"], step["resource"])
+        for step in outcome.steps
+        if step["op"] not in ("same", "read", "refresh") and (workloads or not step["resource"].startswith(WORKLOADS))
+    ]

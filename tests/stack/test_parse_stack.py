@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from infra.stack import GkePlatform, LocalPlatform, PoolSpec, StackError, StackSpec, parse_stack
 from infra.stack.rules_jobs import nearest_divisor, nearest_multiple
-from workloads.spec import catalogue
+from workloads.spec import EngineSpec, catalogue
 
 GKE: dict[str, Any] = {
     "kind": "gke",
@@ -46,8 +46,10 @@ def test_a_right_stack() -> None:
     assert stack.platform == LocalPlatform()
     assert [pool.slices.max for pool in stack.pools] == [1, 1]
     assert [pool.slice.hosts for pool in stack.pools] == [1, 4]
-    assert stack.services[1].engine.prefill_buckets == (64, 128)
-    assert stack.services[1].engine.context == stack.job("story").model.context == 128
+    engine = stack.services[1].engine
+    assert isinstance(engine, EngineSpec)
+    assert engine.prefill_buckets == (64, 128)
+    assert engine.context == stack.job("story").model.context == 128
     assert stack.job("story").mesh.tensor == 4
     with pytest.raises(KeyError):
         stack.pool("none")
@@ -116,9 +118,9 @@ def test_a_service_takes_the_context_of_its_job() -> None:
     config["tpu-ray:jobs"][0]["model"] = {"context": 300}
     config["tpu-ray:services"][1]["engine"] = {"max_slots": 2}
     engine = parse_stack(config).services[1].engine
-    assert (engine.context, engine.prefill_buckets, engine.max_slots) == (300, (64, 256, 300), 2)
+    assert engine == EngineSpec(context=300, prefill_buckets=(64, 256, 300), max_slots=2)
     config["tpu-ray:services"][1]["engine"] = {"context": 200}
-    assert parse_stack(config).services[1].engine.context == 200
+    assert parse_stack(config).services[1].engine == EngineSpec(context=200)
     config["tpu-ray:services"][1]["engine"] = {"context": 301}
     assert _problems(config) == {"tpu-ray:services[1].engine.context": 300}
 

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
+from workloads.spec.decoder import BYTE_VOCABULARY
+
 END = 256
 """Id of `<|endoftext|>`, which stands after every document."""
 PAD = 257
@@ -19,8 +21,8 @@ PAD = 257
 VOCABULARY = 258
 END_TEXT, PAD_TEXT = "<|endoftext|>", "<|pad|>"
 
-MODEL_VOCABULARY = 272
-"""Rows of the model's embedding: the vocabulary rounded up to a multiple of 16, so that a mesh can divide it."""
+MODEL_VOCABULARY = BYTE_VOCABULARY
+"""Rows of the model's embedding."""
 
 
 def encode(documents: Iterable[str]) -> NDArray[np.uint16]:

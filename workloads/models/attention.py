@@ -5,8 +5,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-BLOCK = 128
-"""Cache positions that one turn of the decode loop reads."""
+from workloads.spec.layout import BLOCK
 
 
 class KVCache(NamedTuple):
@@ -18,11 +17,6 @@ class KVCache(NamedTuple):
     @property
     def length(self) -> int:
         return int(self.k.shape[2])
-
-
-def cache_length(context: int) -> int:
-    """Positions to allocate for `context` tokens: whole blocks."""
-    return context if context < BLOCK else -(-context // BLOCK) * BLOCK
 
 
 def rope(x: jax.Array, positions: jax.Array, theta: float) -> jax.Array:

@@ -1,24 +1,26 @@
 """How a model is laid over the devices of a slice: the mesh rule, and one PartitionSpec per parameter."""
 
 from collections.abc import Sequence
-from math import lcm
 
 import jax
 from jax.sharding import AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from workloads.models.config import LlamaConfig, parameter_shapes
+from workloads.spec.layout import divided_axis, mesh_shape, replicated_kv_heads
 
 DATA, TENSOR = "data", "tensor"
 
-TENSOR_AXIS = {"embed": 0, "q": 2, "k": 2, "v": 2, "o": 1, "gate": 2, "up": 2, "down": 1, "head": 0}
-"""The axis of each parameter that tensor parallelism divides; norms are replicated."""
-
-
-def mesh_shape(devices: int, heads: int) -> tuple[int, int]:
-    """(data, tensor): the largest tensor-parallel degree that divides devices and heads, the rest data parallel."""
-    tensor = max(degree for degree in range(1, devices + 1) if devices % degree == 0 and heads % degree == 0)
-    return devices // tensor, tensor
+__all__ = [
+    "DATA",
+    "TENSOR",
+    "make_mesh",
+    "mesh_for",
+    "mesh_shape",
+    "parameter_shardings",
+    "parameter_specs",
+    "replicated_kv_heads",
+]
 
 
 def make_mesh(devices: Sequence[jax.Device], data: int, tensor: int) -> Mesh:
@@ -32,22 +34,13 @@ def mesh_for(config: LlamaConfig, devices: Sequence[jax.Device] | None = None) -
     return make_mesh(found, *mesh_shape(len(found), config.heads))
 
 
-def replicated_kv_heads(config: LlamaConfig, tensor: int) -> int:
-    """KV heads after repeating them so that each of `tensor` shards has its own; serving keeps them so in its cache.
-
-    The least common multiple divides the heads, as both numbers do; repeated heads stay next to each other.
-    """
-    return lcm(config.kv_heads, tensor)
-
-
 def parameter_specs(config: LlamaConfig, mesh: Mesh) -> dict[str, P]:
     """PartitionSpec by parameter name. An axis that `tensor` does not divide is replicated (KV heads in training)."""
     tensor = mesh.shape[TENSOR]
     specs = {}
     for name, shape in parameter_shapes(config).items():
-        axis = TENSOR_AXIS.get(name)
-        divided = axis is not None and shape[axis] % tensor == 0
-        specs[name] = P(*(TENSOR if divided and axis == i else None for i in range(len(shape))))  # type: ignore[no-untyped-call]
+        axis = divided_axis(name, shape, tensor)
+        specs[name] = P(*(TENSOR if axis == i else None for i in range(len(shape))))  # type: ignore[no-untyped-call]
     return specs
 
 

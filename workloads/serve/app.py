@@ -53,7 +53,7 @@ class Replica:
             created=int(time.time()),
             fingerprint=fingerprint(launch),
             mark=launch.mark,
-            context=launch.service.engine.context,
+            context=launch.engine.context,
             tokenizer=tokenizer,
             loop=self._loop,
         )
@@ -99,7 +99,7 @@ def application(launch: ServiceLaunch, engine: str) -> serve.Application:
 
 def most_open(launch: ServiceLaunch) -> int:
     """Requests that one replica lets in, running and waiting."""
-    return launch.service.engine.max_slots * (1 + WAITING_PER_SLOT)
+    return launch.engine.max_slots * (1 + WAITING_PER_SLOT)
 
 
 def _tokenizer(launch: ServiceLaunch) -> Tokenizer:
@@ -109,7 +109,7 @@ def _tokenizer(launch: ServiceLaunch) -> Tokenizer:
         ModelError: there is no such model, or its context is shorter than what the service asks for.
     """
     tokenizer = Tokenizer(resolve(launch.model).folder())
-    wanted = launch.service.engine.context
+    wanted = launch.engine.context
     if tokenizer.context and wanted > tokenizer.context:
         raise ModelError(
             f"engine.context {wanted} of service {launch.service.name}",
@@ -122,5 +122,5 @@ def _tokenizer(launch: ServiceLaunch) -> Tokenizer:
 def fingerprint(launch: ServiceLaunch) -> str:
     """Names what an answer depends on besides the request."""
     version = importlib.metadata.version("tpu-ray")
-    parts = (version, launch.model, launch.model_version, launch.slice.model_dump_json(), launch.service.engine)
+    parts = (version, launch.model, launch.model_version, launch.slice.model_dump_json(), launch.engine)
     return "fp_" + hashlib.sha256(repr(parts).encode()).hexdigest()[:12]

@@ -11,11 +11,12 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from workloads.models.attention import KVCache, cache_length
+from workloads.models.attention import KVCache
 from workloads.models.llama import Llama, LlamaConfig
 from workloads.models.sharding import DATA, TENSOR
 from workloads.serve.sampling import choose
 from workloads.serve.schedule import Request
+from workloads.spec.layout import cache_length, cache_rows
 
 Params = dict[str, jax.Array]
 Chosen = tuple[np.ndarray, np.ndarray]
@@ -52,8 +53,7 @@ class Programs:
         """Allocate the cache: `slots` rows (rounded up to the data axis) of `context` tokens (rounded up to blocks)."""
         self.config, self.mesh, self.dtype, self.buckets = config, mesh, dtype, tuple(buckets)
         self._params = params
-        data = mesh.shape[DATA]
-        self._rows = -(-slots // data) * data
+        self._rows = cache_rows(slots, mesh.shape[DATA])
         self._length = cache_length(context)
         self._everywhere = self._sharding()
         self._by_row = self._sharding(DATA)

@@ -113,7 +113,7 @@ class SliceHosts:
         coordinator = found[order[0]].address
         self.booted = self._all(
             [
-                host.boot.remote(slice, coordinator, rank, launch.model, service.engine, engine)
+                host.boot.remote(slice, coordinator, rank, launch.model, launch.engine, engine)
                 for rank, host in enumerate(self._hosts)
             ],
             deadline,

@@ -3,14 +3,17 @@
 Pure pydantic: importing this package brings in neither pulumi, ray nor jax.
 """
 
+from workloads.spec.engines import AppSpec, VllmSpec
 from workloads.spec.job import BUNDLED_TEXTS, DataSpec, JobSpec, MeshSpec, ModelSpec
-from workloads.spec.launch import JobLaunch, ServiceLaunch
+from workloads.spec.launch import DeclaredSlices, JobLaunch, ServiceLaunch
 from workloads.spec.service import EngineSpec, ServiceSpec
 from workloads.spec.slices import Slice, SliceError, catalogue, resolve_slice, slice_mistakes
 
 __all__ = [
     "BUNDLED_TEXTS",
+    "AppSpec",
     "DataSpec",
+    "DeclaredSlices",
     "EngineSpec",
     "JobLaunch",
     "JobSpec",
@@ -20,6 +23,7 @@ __all__ = [
     "ServiceSpec",
     "Slice",
     "SliceError",
+    "VllmSpec",
     "catalogue",
     "resolve_slice",
     "slice_mistakes",

@@ -4,11 +4,12 @@
 """
 
 import hashlib
+import json
 
 from pydantic import BaseModel, ConfigDict
 
 from workloads.spec.job import JobSpec
-from workloads.spec.service import ServiceSpec
+from workloads.spec.service import EngineSpec, ServiceSpec
 from workloads.spec.slices import Slice
 
 
@@ -27,10 +28,43 @@ class ServiceLaunch(BaseModel):
     """The exported checkpoint's step of a `job:` model; a new value redeploys the application."""
 
     @property
+    def arguments(self) -> dict[str, object]:
+        """The value as JSON, without what no replica needs to know: Serve restarts all of them where it changes."""
+        found: dict[str, object] = self.model_dump(mode="json", exclude={"service": {"replicas", "ready_timeout_s"}})
+        return found
+
+    @property
     def mark(self) -> str:
         """Names this value among those the service had before; `/health` gives it back, so that who waits for a new one
         does not take the old one's answer for it."""
-        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:12]
+        return hashlib.sha256(json.dumps(self.arguments).encode()).hexdigest()[:12]
+
+    @property
+    def engine(self) -> EngineSpec:
+        """The bundled engine's sizes.
+
+        Raises:
+            TypeError: the service has another engine.
+        """
+        if not isinstance(self.service.engine, EngineSpec):
+            raise TypeError(f"service {self.service.name} has engine {self.service.engine.kind}, not the bundled one")
+        return self.service.engine
+
+
+SLICES_VARIABLE = "TPU_RAY_SLICES"
+"""Environment variable of an application of the user's own (engine `app`): a DeclaredSlices as JSON."""
+
+
+class DeclaredSlices(BaseModel):
+    """The slices that a service's entry declares, for an application that places itself on them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    slice: Slice
+    pool: str
+    """Every host of the pool carries the Ray resource `pool:<name>`."""
+    replicas: int
+    """How many slices are the service's."""
 
 
 class JobLaunch(BaseModel):

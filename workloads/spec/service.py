@@ -1,8 +1,10 @@
 """A service: one model, answering over HTTP from replicas that each own a whole slice."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from workloads.spec.engines import AppSpec, VllmSpec
 
 NAME_PATTERN = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"
 """A DNS-1035 label: what Kubernetes lets a service be called."""
@@ -18,6 +20,7 @@ class EngineSpec(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
+    kind: Literal["jax"] = Field(default="jax", description="`jax`: the bundled engine.")
     max_slots: int = Field(default=4, ge=1, le=256, description="Requests decoded together, over the whole slice.")
     context: int = Field(
         default=1024,
@@ -49,6 +52,9 @@ class EngineSpec(BaseModel):
         return {**values, "prefill_buckets": (*shorter, min(_BUCKETS[-1], context))}
 
 
+Engine = Annotated[EngineSpec | VllmSpec | AppSpec, Field(discriminator="kind")]
+
+
 class ServiceSpec(BaseModel):
     """One entry of `tpu-ray:services`."""
 
@@ -57,16 +63,26 @@ class ServiceSpec(BaseModel):
     name: Name = Field(description="Path of its URL (`/<name>/v1`) and name of its RayService.")
     pool: str = Field(description="The pool whose slices its replicas take.")
     model: str = Field(
+        default="",
         description="`package:<python package>` (a model shipped in an installed package), `job:<job name>` "
-        "(what that job's run exported), or a path to a folder or .gguf file."
+        "(what that job's run exported), or a path to a folder or .gguf file. With engine `vllm`: `hf:<organisation>/"
+        "<model>` of the hub, `job:<job name>`, or a path to a folder. Engine `app` has none: what it loads is its own "
+        "affair. Required with the other two.",
     )
     replicas: int = Field(default=1, ge=1, le=64, description="Copies of the model; each takes one slice.")
-    engine: EngineSpec = Field(default=EngineSpec(), description="How much the bundled engine holds at once.")
+    engine: Engine = Field(
+        default=EngineSpec(),
+        description="What makes the answers: `jax`, the bundled engine, `vllm` or `app`; or a mapping with its `kind` "
+        "(absent: `jax`) and sizes.",
+    )
     ready_timeout_s: int = Field(
         default=900, ge=10, le=86400, description="How long `up` waits until the service answers."
     )
     reserve_timeout_s: int = Field(
-        default=300, ge=1, le=86400, description="How long a replica waits for a free slice of its pool."
+        default=300,
+        ge=1,
+        le=86400,
+        description="How long a replica waits for a free slice of its pool. Engine `app` waits as its code says.",
     )
     paused: bool = Field(
         default=False,
@@ -75,3 +91,11 @@ class ServiceSpec(BaseModel):
         description="Whether it is ended and takes no slice; its URL stays its own. `tpu-ray pause` and `resume` write "
         "it. Where the pool keeps slices (`slices.min`), they are billed all the same.",
     )
+
+    @field_validator("engine", mode="before")
+    @classmethod
+    def _engine_in_full(cls, value: object) -> object:
+        """The bare word is an engine with its defaults, and a mapping without `kind` is the bundled one's."""
+        if isinstance(value, str):
+            return {"kind": value}
+        return {"kind": "jax", **value} if isinstance(value, dict) else value

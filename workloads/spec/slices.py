@@ -94,6 +94,11 @@ class Slice(BaseModel):
         return self._table.ray_accepts(self.topology)
 
     @property
+    def fewest_hosts(self) -> bool:
+        """Whether it is made of the machine that is meant where none is named, which is also the one Ray takes."""
+        return self.machine_type == self._table.machine_types_for(self.topology)[0].name
+
+    @property
     def hbm_gib_per_chip(self) -> int:
         return self._table.hbm_gib_per_chip
 

@@ -12,10 +12,10 @@ from jax.flatten_util import ravel_pytree
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from workloads.data.batch_hash import batch_hash
-from workloads.data.tokens import MODEL_VOCABULARY
 from workloads.models.config import LlamaConfig
 from workloads.models.llama import Llama
 from workloads.models.sharding import DATA, TENSOR, make_mesh, parameter_shardings
+from workloads.spec.decoder import trained_config
 from workloads.spec.job import JobSpec
 
 Params = dict[str, jax.Array]
@@ -33,17 +33,7 @@ class TrainState(NamedTuple):
 
 def model_config(job: JobSpec) -> LlamaConfig:
     """The decoder that the job's `model` describes, over the byte vocabulary."""
-    m = job.model
-    return LlamaConfig(
-        vocab=MODEL_VOCABULARY,
-        width=m.width,
-        layers=m.layers,
-        heads=m.heads,
-        kv_heads=m.kv_heads,
-        head_dim=m.width // m.heads,
-        mlp_width=m.mlp_width,
-        context=m.context,
-    )
+    return trained_config(job.model)
 
 
 def job_mesh(job: JobSpec) -> Mesh:

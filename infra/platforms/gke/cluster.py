@@ -17,10 +17,6 @@ HEAD_CPUS, HEAD_MEMORY_GIB = 4, 16
 HEAD_PORTS = {"gcs-server": 6379, "dashboard": 8265, "client": 10001, "serve": 8000, "metrics": 8080}
 WORKER_PORTS = {"serve": 8000, "metrics": 8080, "tpu-slice": 8471, "jax-coordinator": 8476}
 
-SLICES_ANNOTATION = "tpu-ray/slices"
-"""KubeRay leaves replicas out of what it compares (GenerateHashWithoutReplicasAndWorkersToDelete), so that another
-number alone would be taken without a word and change nothing. Written here it is a changed cluster like any other."""
-
 HUB_TOKEN = {
     "name": "HF_TOKEN",
     # Optional: a stack without a token has no such secret.
@@ -33,7 +29,10 @@ def ray_cluster(platform: GkePlatform, pool: PoolSpec, slices: int) -> Manifest:
     return {
         "rayVersion": platform.ray_version,
         "headGroupSpec": head_group(platform),
-        "workerGroupSpecs": [worker_group(platform, pool, slices)],
+        # KubeRay leaves `replicas` out of what it compares, so that another number there would be taken and do nothing.
+        # A group more at the end it adds to the cluster that runs (shouldUpdateCluster in rayservice_controller.go of
+        # 1.5, 1.6 and 1.7): so every slice is a group of its own, and one more disturbs none.
+        "workerGroupSpecs": [worker_group(platform, pool, f"{pool.name}-s{number}") for number in range(slices)],
     }
 
 
@@ -53,8 +52,8 @@ def head_group(platform: GkePlatform) -> Manifest:
     }
 
 
-def worker_group(platform: GkePlatform, pool: PoolSpec, slices: int) -> Manifest:
-    """One group for a pool: a KubeRay replica is a whole slice of `numOfHosts` pods.
+def worker_group(platform: GkePlatform, pool: PoolSpec, name: str) -> Manifest:
+    """One group for a slice: a KubeRay replica is a whole slice of `numOfHosts` pods.
 
     The pods get their place in the slice (`TPU_WORKER_ID`, `TPU_WORKER_HOSTNAMES`, hostname, affinity) from GKE's
     webhook and their toleration from GKE's admission, and KubeRay tells Ray the chips; none of it is written here.
@@ -78,18 +77,15 @@ def worker_group(platform: GkePlatform, pool: PoolSpec, slices: int) -> Manifest
     # Two pools may have slices of one shape, at two prices: the label tells them apart where the pools are ours.
     mine = {POOL_LABEL: pool.name} if platform.cluster.gets_pools else {}
     return {
-        "groupName": pool.name,
-        "replicas": slices,
-        "minReplicas": slices,
-        "maxReplicas": slices,
+        "groupName": name,
+        "replicas": 1,
+        "minReplicas": 1,
+        "maxReplicas": 1,
         "numOfHosts": shape.hosts,
         # KubeRay (getResourcesMap in 1.5 and 1.6) takes the outer quotes off, parses the JSON, adds the chips and
         # writes it into the shell command of `ray start`: single quotes, because it would not unescape double ones.
         "rayStartParams": {"resources": f"'{json.dumps({pool_resource(pool.name): POOL_UNITS})}'"},
-        "template": {
-            "metadata": {"annotations": {SLICES_ANNOTATION: str(slices)}},
-            "spec": {**_identity({**mine, **slice_selector(shape)}), "containers": [container]},
-        },
+        "template": {"spec": {**_identity({**mine, **slice_selector(shape)}), "containers": [container]}},
     }
 
 

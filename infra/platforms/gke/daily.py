@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import httpx
-from kubernetes.config import ConfigException
 
 from infra.platforms.daily import Say, Submission
 from infra.platforms.errors import PlatformError
 from infra.platforms.gke.kubernetes_api import Kubernetes
 from infra.platforms.gke.logs import PodLogs
 from infra.platforms.gke.ray_of import ray_of
+from infra.platforms.gke.ready_resource import log_in
 from infra.platforms.gke.seeing import Seeing
 from infra.platforms.gke.stopping import stop_run
 from infra.platforms.gke.submitting import submit_run
@@ -27,15 +27,15 @@ NEVER_UP = "it was never brought up: there is no cluster in its state"
 class GkeDaily:
     """One stack in the cloud."""
 
-    def __init__(self, stack_name: str, stack: StackSpec, kubeconfig: str | None) -> None:
-        """Log in. `kubeconfig` is None where the stack has no cluster yet.
+    def __init__(self, stack_name: str, stack: StackSpec, login: str | None) -> None:
+        """Log in. `login` is as `login_of` gives it.
 
         Raises:
             PlatformError: the login fails.
         """
         assert isinstance(stack.platform, GkePlatform)
         self._name, self._stack, self._platform = stack_name, stack, stack.platform
-        self._known = None if kubeconfig is None else _log_in(kubeconfig, stack.platform.cluster.context)
+        self._known = None if login is None else log_in({"login": login, "context": stack.platform.cluster.context})
 
     def close(self) -> None:
         if self._known:
@@ -107,18 +107,6 @@ class GkeDaily:
     @property
     def _logs(self) -> PodLogs:
         return PodLogs(self._kubernetes, self._platform.namespace, self._seeing)
-
-
-def _log_in(kubeconfig: str, context: str | None) -> Kubernetes:
-    try:
-        return Kubernetes(kubeconfig, context)
-    except (OSError, ConfigException) as error:
-        raise PlatformError(
-            "there is no login to the cluster",
-            key="tpu-ray:platform.cluster",
-            found=str(error),
-            next_step="log in (`gcloud auth login`), or name a kubeconfig that can be read",
-        ) from None
 
 
 @contextmanager

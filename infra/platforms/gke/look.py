@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from infra.plan.mark import mark_name
 from infra.platforms.gke.found import Found, Object, is_head, when, written_at
 from infra.platforms.serve_reason import deepest_reason
 
@@ -26,6 +27,9 @@ class Wanted:
     name: str
     namespace: str
     hosts: int
+    mark: str = ""
+    """The deployment that Serve lists once it has the config waited for (`infra.plan.mark`); empty where the answer of
+    the service tells it."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +60,16 @@ def look(wanted: Wanted, found: Found) -> Look:
     application = coming.get("applicationStatuses", {}).get(wanted.name)
     if application is None:
         return Look(_before_serve(wanted, found, cluster, pods))
+    if old := _old_config(wanted, coming):
+        return old
     status, reason = application.get("status", ""), deepest_reason(_messages(application))
     if status in GIVEN_UP:
         return Look(status, failure=f"{status}: {reason}")
     upgrading = bool(found.status.get("pendingServiceStatus", {}).get("rayClusterName"))
     if status == "RUNNING" and not upgrading and _condition(found, "Ready").get("status") == "True":
+        # A replica more begins with its hosts; until Serve has heard of it, what runs already is all that it knows.
+        if _hosts_running(pods) < wanted.hosts:
+            return Look(_before_serve(wanted, found, cluster, pods))
         return Look("RUNNING", ready=True)
     said = "" if reason == "Serve gave no reason" else f": {reason.splitlines()[0][:200]}"
     return Look(f"Serve is {status or 'starting'}{said}")
@@ -72,6 +81,8 @@ def blocked_by(wanted: Wanted, found: Found) -> str:
     pods = found.pods_of(cluster)
     application = found.coming().get("applicationStatuses", {}).get(wanted.name)
     if application:
+        if old := _old_config(wanted, found.coming()):
+            return old.failure or old.progress
         return f"Serve is {application.get('status') or 'starting'}: {deepest_reason(_messages(application))}"
     for pod in pods:
         why = _why_not_running(found, pod)
@@ -97,6 +108,19 @@ def stuck(found: Found, cluster: str) -> str:
         if event.get("reason") in NO_PODS:
             return f"{event['reason']}: {event.get('message', '')}"
     return ""
+
+
+def _old_config(wanted: Wanted, coming: Object) -> Look | None:
+    """What is known while the statuses are about another config than the one waited for; None once it is that one."""
+    if not wanted.mark:
+        return None
+    told = coming.get("applicationStatuses", {}).get(mark_name(wanted.name)) or {}
+    if wanted.mark in told.get("serveDeploymentStatuses", {}):
+        return None
+    if told.get("status") in GIVEN_UP:
+        why = f"{told['status']}: {deepest_reason(_messages(told))}"
+        return Look("mark", failure=f"{why} (application {mark_name(wanted.name)}, which needs tpu-ray in the image)")
+    return Look("waiting for Serve to get the change")
 
 
 def _refusal(wanted: Wanted, found: Found) -> str | None:
@@ -131,13 +155,16 @@ def _before_serve(wanted: Wanted, found: Found, cluster: str, pods: list[Object]
     """How far the Ray cluster is."""
     if not cluster:
         return "waiting for KubeRay to make the Ray cluster"
-    workers = [pod for pod in pods if not is_head(pod)]
-    running = sum(pod.get("status", {}).get("phase") == "Running" for pod in workers)
+    running = _hosts_running(pods)
     head = next((pod for pod in pods if is_head(pod)), None)
     words = f"Ray cluster {cluster}: head {(head or {}).get('status', {}).get('phase', 'missing')}"
     words += f", {running} of {wanted.hosts} TPU hosts run"
     stuck = next((why for pod in pods if (why := _why_not_running(found, pod))), "")
     return f"{words}; {stuck}" if stuck else words
+
+
+def _hosts_running(pods: list[Object]) -> int:
+    return sum(pod.get("status", {}).get("phase") == "Running" for pod in pods if not is_head(pod))
 
 
 def _why_not_running(found: Found, pod: Object) -> str:

@@ -8,6 +8,7 @@ import pulumi
 from kubernetes.config import ConfigException
 from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, ResourceProvider, UpdateResult
 
+from infra.plan.health import BUNDLED, Health
 from infra.platforms.dynamic import differs, reports_plainly, say, text
 from infra.platforms.errors import PlatformError
 from infra.platforms.gke.kubernetes_api import Kubernetes
@@ -25,7 +26,7 @@ class ReadyProvider(ResourceProvider):
 
     @reports_plainly
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> DiffResult:
-        changed = differs(olds, news, "mark", "uid", "manifest")
+        changed = differs(olds, news, "mark", "uid", "manifest", "health")
         return DiffResult(changes=changed or text(olds, "url") is None or not _answers(news))
 
     @reports_plainly
@@ -42,7 +43,7 @@ class ReadyProvider(ResourceProvider):
 
 
 def _ready(props: dict[str, Any]) -> dict[str, Any]:
-    kubernetes = _log_in(props)
+    kubernetes = log_in(props)
     try:
         return {**props, "url": wait_until_ready(kubernetes, _expected(props), say)}
     finally:
@@ -52,7 +53,7 @@ def _ready(props: dict[str, Any]) -> dict[str, Any]:
 def _answers(props: dict[str, Any]) -> bool:
     if text(props, "login") is None:
         return False
-    kubernetes = _log_in(props)
+    kubernetes = log_in(props)
     try:
         return is_ready(kubernetes, _expected(props))
     except httpx.HTTPError:
@@ -63,14 +64,15 @@ def _answers(props: dict[str, Any]) -> bool:
 
 def _expected(props: dict[str, Any]) -> Expected:
     return Expected(
-        Wanted(props["service"], props["namespace"], int(props["hosts"])),
+        Wanted(props["service"], props["namespace"], int(props["hosts"]), props.get("config_mark", "")),
         props["mark"],
         props["slices"],
         float(props["timeout_s"]),
+        Health(props["health"], int(props["answers_below"])) if "health" in props else BUNDLED,
     )
 
 
-def _log_in(props: dict[str, Any]) -> Kubernetes:
+def log_in(props: dict[str, Any]) -> Kubernetes:
     """`login` is a kubeconfig, or the path of the user's own: that one's secrets have no place in a state."""
     login = props["login"]
     try:
@@ -97,7 +99,7 @@ class Ready(Resource, module="gke", name="Ready"):
         login: pulumi.Input[str],
         context: str | None,
         expected: Expected,
-        uid: pulumi.Input[str],
+        uid: pulumi.Input[str | None],
         manifest: str,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
@@ -109,6 +111,9 @@ class Ready(Resource, module="gke", name="Ready"):
             "namespace": expected.wanted.namespace,
             "hosts": expected.wanted.hosts,
             "mark": expected.mark,
+            "config_mark": expected.wanted.mark,
+            "health": expected.health.path,
+            "answers_below": expected.health.below,
             "slices": expected.slices,
             "timeout_s": expected.timeout_s,
             "uid": uid,

@@ -1,14 +1,13 @@
 """What a stack on GKE is like now, asked of its API server."""
 
-import httpx
-
+from infra.plan.health import api_url, health_of
 from infra.plan.launches import job_launch
 from infra.platforms.gke.found import CLUSTER_LABEL, RAY_API, Found, Object, is_head, when
 from infra.platforms.gke.kubernetes_api import Kubernetes, look_up
 from infra.platforms.gke.look import Wanted, blocked_by, look, stuck
 from infra.platforms.gke.runs_seen import SUBMITTED_LABEL, run_seen, step_in
 from infra.platforms.gke.slices_there import node_selector, slices_there
-from infra.platforms.gke.waiting import SERVE_PORT, service_url
+from infra.platforms.gke.waiting import Expected, service_url, unanswered
 from infra.platforms.state_seen import PoolSeen, RunSeen, ServiceSeen
 from infra.stack import GkePlatform, PoolSpec, StackSpec
 from workloads.spec import JobSpec, ServiceSpec
@@ -46,7 +45,7 @@ class Seeing:
             state="starting",
             replicas_ready=0,
             replicas_wanted=service.replicas,
-            url=f"{service_url(wanted)}/v1",
+            url=api_url(service, service_url(wanted)),
         )
         found = look_up(self._kubernetes, self._namespace, service.name)
         if found.service is None and service.paused:
@@ -62,12 +61,9 @@ class Seeing:
             return seen.model_copy(update={"state": "failed", "reason": now.failure})
         if not now.ready:
             return seen.model_copy(update={"reason": blocked_by(wanted, found)})
-        # A service of KubeRay's is named after the RayService.
-        name = f"{service.name}-serve-svc"
-        path = f"{service.name}/health"
-        answer = self._kubernetes.through_service(self._namespace, name, SERVE_PORT, path)
-        if answer.status_code != httpx.codes.OK:
-            return seen.model_copy(update={"reason": f"GET /{path} is {answer.status_code}: {answer.text[:300]}"})
+        # Whatever it was told to serve: that it is what the file says now is what `up` waits for.
+        if missing := unanswered(self._kubernetes, Expected(wanted, "", "", 0, health_of(service))):
+            return seen.model_copy(update={"reason": missing})
         return seen.model_copy(update={"state": "ready"})
 
     def declared_run(self, job: JobSpec) -> RunSeen:

@@ -6,9 +6,11 @@ to that cluster's dashboard, and the job is submitted there (rayjob_controller.g
 
 import time
 
-from infra.plan.identity import QUEUE
+from infra.components.network_policy import policy_spec
+from infra.plan.identity import JOB_LABEL, QUEUE
 from infra.platforms.daily import Say, Submission
 from infra.platforms.errors import PlatformError
+from infra.platforms.gke import guarded
 from infra.platforms.gke.cluster import Manifest, ray_cluster
 from infra.platforms.gke.found import RAY_API, Object
 from infra.platforms.gke.kubernetes_api import Kubernetes
@@ -52,9 +54,27 @@ def submitted_job(platform: GkePlatform, stack: StackSpec, submission: Submissio
             "preRunningDeadlineSeconds": int(wait_s) + 600,
             "shutdownAfterJobFinishes": True,
             "ttlSecondsAfterFinished": FINISHED_TTL_S,
-            "rayClusterSpec": ray_cluster(platform, pool, 1),
+            "rayClusterSpec": guarded.of_job(platform, ray_cluster(platform, pool, 1), launch.name),
         },
     }
+
+
+def submitted_policy(platform: GkePlatform, job: Object) -> Manifest:
+    """Who reaches the pods of a submitted run: as those of a declared job. It goes with the RayJob."""
+    name = job["metadata"]["name"]
+    owner = {"apiVersion": "ray.io/v1", "kind": "RayJob", "name": name, "uid": job["metadata"]["uid"]}
+    spec = policy_spec(
+        {
+            "namespace": platform.namespace,
+            "object_name": name,
+            "pods": {JOB_LABEL: name},
+            "serves": False,
+            "control_plane": platform.network.control_plane if platform.cluster.is_made else None,
+            "metrics_from": platform.ray.metrics_from,
+        }
+    )
+    metadata = {"name": f"tpu-ray-job-{name}", "namespace": platform.namespace, "ownerReferences": [owner]}
+    return {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": metadata, "spec": spec}
 
 
 def submit_run(
@@ -74,6 +94,9 @@ def submit_run(
     )
     begun = False
     try:
+        if platform.ray.network_policy:
+            policies = f"/apis/networking.k8s.io/v1/namespaces/{platform.namespace}/networkpolicies"
+            kubernetes.make(policies, submitted_policy(platform, job))
         job = _until_waiting(kubernetes, seeing, path, name, say, timeout_s)
         ray = ray_of(kubernetes, platform.namespace, str(job["status"]["rayClusterName"]))
         say("the slice is there; uploading the working directory")

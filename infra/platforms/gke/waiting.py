@@ -3,9 +3,11 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import httpx
 
+from infra.plan.health import BUNDLED, Health
 from infra.platforms.errors import PlatformError
 from infra.platforms.gke.found import Found
 from infra.platforms.gke.kubernetes_api import Kubernetes, look_up
@@ -27,9 +29,10 @@ class Expected:
 
     wanted: Wanted
     mark: str
-    """`ServiceLaunch.mark`: only an answer with it is the new service's."""
+    """`ServiceLaunch.mark`: only an answer with it is the new service's. Empty where `wanted.mark` tells it."""
     slices: str
     timeout_s: float
+    health: Health = BUNDLED
 
 
 def service_url(wanted: Wanted) -> str:
@@ -44,17 +47,24 @@ def unanswered(kubernetes: Kubernetes, expected: Expected) -> str:
         httpx.HTTPError: the API server cannot be reached.
     """
     wanted = expected.wanted
-    answer = kubernetes.through_service(
-        wanted.namespace, f"{wanted.name}-serve-svc", SERVE_PORT, f"{wanted.name}/health"
-    )
-    if answer.status_code != httpx.codes.OK:
-        return f"GET /{wanted.name}/health is {answer.status_code}: {answer.text[:300]}"
+    path = f"{wanted.name}{expected.health.path}"
+    answer = kubernetes.through_service(wanted.namespace, f"{wanted.name}-serve-svc", SERVE_PORT, path)
+    told = _object(answer)
+    api_servers_own = told.get("kind") == "Status" and told.get("apiVersion") == "v1"
+    if api_servers_own or not expected.health.is_answer(answer.status_code, answer.text):
+        return f"GET /{path} is {answer.status_code}: {answer.text[:300]}"
+    if expected.mark and told.get("mark") != expected.mark:
+        return f"GET /{path} is still the answer of what was served before"
+    return ""
+
+
+def _object(answer: httpx.Response) -> dict[str, Any]:
+    """The JSON object of an answer; empty where it is none."""
     try:
         told = answer.json()
     except ValueError:
-        told = None
-    mark = told.get("mark") if isinstance(told, dict) else None
-    return "" if mark == expected.mark else f"GET /{wanted.name}/health is still the answer of what was served before"
+        return {}
+    return told if isinstance(told, dict) else {}
 
 
 def is_ready(kubernetes: Kubernetes, expected: Expected) -> bool:
@@ -125,4 +135,4 @@ def _late(expected: Expected, found: Found | None, seen: Look, waited_s: float) 
 
 
 def _words(expected: Expected) -> str:
-    return f"GET /{expected.wanted.name}/health is 200, on {expected.slices}"
+    return f"{expected.health.wanted(expected.wanted.name)}, on {expected.slices}"

@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 
+from infra.plan.health import api_url, health_of
 from infra.plan.launches import job_launch
 from infra.platforms.daily import Say, Submission
 from infra.platforms.local import cluster, jobs
@@ -114,7 +115,7 @@ class LocalDaily:
             state="starting",
             replicas_ready=min(ready, service.replicas),
             replicas_wanted=service.replicas,
-            url=f"{url}/v1",
+            url=api_url(service, url),
         )
         if application is None and service.paused:
             return seen.model_copy(update={"state": "paused"})
@@ -122,7 +123,7 @@ class LocalDaily:
             return seen.model_copy(
                 update={"state": "absent", "reason": "Serve does not have it; `up` gives it to Serve"}
             )
-        if condition == "RUNNING" and answers(url):
+        if condition == "RUNNING" and answers(url, health=health_of(service)):
             return seen.model_copy(update={"state": "ready"})
         if condition in (*FAILED, "UNHEALTHY"):
             return seen.model_copy(update={"state": "failed", "reason": f"{condition}: {reason_of(application)}"})

@@ -2,9 +2,11 @@
 
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import pulumi
 
+from infra.plan.health import api_url, health_of
 from infra.plan.launches import JOB_MODEL as JOB
 from infra.plan.launches import job_launch, model_name, service_launch
 from infra.plan.workloads import job_entrypoint, serve_application
@@ -18,7 +20,7 @@ from infra.platforms.local.serve_resource import ServeApp
 from infra.platforms.local.spec import ClusterSpec
 from infra.platforms.paused import tell_paused
 from infra.stack import StackSpec
-from workloads.spec import JobLaunch, ServiceLaunch, ServiceSpec
+from workloads.spec import AppSpec, JobLaunch, ServiceLaunch, ServiceSpec
 
 Application = Callable[[ServiceLaunch], Mapping[str, object]]
 
@@ -85,13 +87,13 @@ def deploy(
             session=cluster.session,
             opts=pulumi.ResourceOptions(depends_on=[app]),
         )
-        endpoints[service.name] = ready.url.apply(lambda url: f"{url}/v1")
+        endpoints[service.name] = ready.url.apply(partial(api_url, service))
     pulumi.export("endpoints", endpoints)
     pulumi.export("dashboard", f"http://127.0.0.1:{spec.dashboard_port}")
     pulumi.export(
         "jobs", {name: {"run": launch.run_name, "export": launch.export_dir} for name, launch in launches.items()}
     )
-    chat = next(iter(services), None)
+    chat = next((service for service in services if not isinstance(service.engine, AppSpec)), None)
     pulumi.export("curl", endpoints[chat.name].apply(_curl(chat)) if chat else "")
 
 
@@ -118,7 +120,8 @@ def _expected(service: ServiceSpec, stack: StackSpec) -> Expected:
     slices = (
         f"{count} free {shape.generation} {shape.topology} slice{'s' if count > 1 else ''} of pool `{service.pool}`"
     )
-    return Expected(service.name, slices, shape.ray_head_resource, float(service.ready_timeout_s))
+    timeout_s, health = float(service.ready_timeout_s), health_of(service)
+    return Expected(service.name, slices, shape.ray_head_resource, timeout_s, health)
 
 
 def _is_full(stack: StackSpec, pool: str) -> bool:

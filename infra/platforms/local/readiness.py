@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 
+from infra.plan.health import BUNDLED, Health
 from infra.platforms.errors import PlatformError
 from infra.platforms.local.applications import FAILED, applications, delete_application, running
 from infra.platforms.local.folders import Folders
@@ -27,17 +28,19 @@ class Expected:
     slices: str
     ray_head_resource: str
     timeout_s: float
+    health: Health = BUNDLED
 
 
 def service_url(http_port: int, name: str) -> str:
     return f"http://127.0.0.1:{http_port}/{name}"
 
 
-def answers(url: str, timeout_s: float = 5) -> bool:
-    """Whether GET `<url>/health` is 200."""
+def answers(url: str, timeout_s: float = 5, health: Health = BUNDLED) -> bool:
+    """Whether the service below `url` answers as one that serves."""
     try:
         with httpx.Client(trust_env=False, timeout=timeout_s) as client:
-            return client.get(f"{url}/health").status_code == 200
+            answer = client.get(f"{url}{health.path}")
+            return health.is_answer(answer.status_code, answer.text)
     except httpx.HTTPError:
         return False
 
@@ -57,14 +60,14 @@ def wait_until_ready(stack: str, service: Expected, say: Say) -> str:
     while True:
         application = applications(stack).get(service.name)
         condition = str(application["status"]) if application else UNKNOWN
-        if condition == "RUNNING" and answers(url):
+        if condition == "RUNNING" and answers(url, health=service.health):
             return url
         waited_s = time.monotonic() - began
         lost = condition == UNKNOWN and waited_s > UNKNOWN_S
         if condition in FAILED or lost or waited_s > service.timeout_s:
             error = _failure(stack, service, application, condition, waited_s)
             # An application that cannot even be built is listed without its old replicas, which go on answering.
-            if not (_has_running_replica(application) or answers(url)):
+            if not (_has_running_replica(application) or answers(url, health=service.health)):
                 delete_application(stack, service.name)
             raise error
         if time.monotonic() - last > 10:
@@ -80,7 +83,7 @@ def _failure(
     logs = " ".join(sorted(set(_log_files(application))))
     where = f"\n    log of the replica: {Folders.of(stack).ray_temp}/*/session_latest/logs/{logs}" if logs else ""
     found = f"{condition}: {reason}{where}\n    slices: {slices_now(stack, service.ray_head_resource)}"
-    wanted = f"GET /{service.name}/health is 200, on {service.slices}"
+    wanted = f"{service.health.wanted(service.name)}, on {service.slices}"
     if condition in FAILED:
         next_step = "correct what the reason names in `tpu-ray:services` (or in the code), then `up` again"
         return PlatformError(

@@ -5,6 +5,7 @@ from typing import Any
 import pulumi
 from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, ResourceProvider, UpdateResult
 
+from infra.plan.health import BUNDLED, Health
 from infra.platforms.dynamic import differs, reports_plainly, say, text
 from infra.platforms.local.readiness import Expected, answers, wait_until_ready
 
@@ -19,9 +20,8 @@ class ReadyProvider(ResourceProvider):
 
     @reports_plainly
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> DiffResult:
-        url = text(olds, "url")
-        changed = differs(olds, news, "application", "session")
-        return DiffResult(changes=changed or url is None or not (answers(url) or answers(url, 15)))
+        changed = differs(olds, news, "application", "session", "health")
+        return DiffResult(changes=changed or not _answers({**news, "url": olds.get("url")}))
 
     @reports_plainly
     def create(self, props: dict[str, Any]) -> CreateResult:
@@ -33,13 +33,26 @@ class ReadyProvider(ResourceProvider):
 
     @reports_plainly
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
-        url = text(props, "url")
-        return ReadResult(id_, props) if url and (answers(url) or answers(url, 15)) else ReadResult("", {})
+        return ReadResult(id_, props) if _answers(props) else ReadResult("", {})
+
+
+def _answers(props: dict[str, Any]) -> bool:
+    """Whether the service answers, on a busy machine at the second try."""
+    url, health = text(props, "url"), _health(props)
+    return url is not None and (answers(url, health=health) or answers(url, 15, health))
+
+
+def _health(props: dict[str, Any]) -> Health:
+    return Health(props["health"], int(props["answers_below"])) if "health" in props else BUNDLED
 
 
 def _ready(props: dict[str, Any]) -> dict[str, Any]:
     expected = Expected(
-        props["service"], props["slices"], props["ray_head_resource"], timeout_s=float(props["timeout_s"])
+        props["service"],
+        props["slices"],
+        props["ray_head_resource"],
+        timeout_s=float(props["timeout_s"]),
+        health=_health(props),
     )
     return {**props, "url": wait_until_ready(props["stack"], expected, say)}
 
@@ -65,6 +78,8 @@ class Ready(Resource, module="local", name="Ready"):
             "slices": expected.slices,
             "ray_head_resource": expected.ray_head_resource,
             "timeout_s": expected.timeout_s,
+            "health": expected.health.path,
+            "answers_below": expected.health.below,
             "application": application,
             "session": session,
             "url": None,

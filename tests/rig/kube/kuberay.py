@@ -10,13 +10,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import httpx
 import psutil
 import yaml
 
-from tests.rig.kube.control_plane import ControlPlane
+from infra.plan.workloads import SERVE_IMPORT_PATH
+from tests.rig.kube.control_plane import ControlPlane, control_plane
+from tests.rig.kube.parts import KUBERAY
+from tests.rig.kube.ray_clusters import annotations, grown, new_beside, pods, same
 from workloads.spec import ServiceLaunch
 
 Json = dict[str, Any]
@@ -37,6 +41,9 @@ class KubeRay:
         self.courses: dict[str, Course] = {}
         self.marks: dict[str, str] = {}
         """What each service answers with; a service that is not in it does not answer."""
+        self.heads: dict[str, str] = {}
+        self.most_pods: dict[str, int] = {}
+        """TPU pods of each service while it had two Ray clusters."""
 
     def look(self) -> None:
         """One round over everything."""
@@ -55,30 +62,60 @@ class KubeRay:
         if "activeServiceStatus" in wanted:
             wanted["activeServiceStatus"]["rayClusterName"] = cluster
         if any(status.get(key) != value for key, value in wanted.items()):
-            self.write_status("rayservices", service, wanted)
+            self.write_status("rayservices", service, replacing(status, wanted))
 
     def cluster_of(self, service: Json) -> str:
-        """The Ray cluster of a service, with a pod for the head and one for each host."""
-        metadata, name = service["metadata"], f"{service['metadata']['name']}-x7k2p"
-        spec = service["spec"]["rayClusterConfig"]
-        labels = {"ray.io/originated-from-cr-name": metadata["name"], "ray.io/originated-from-crd": "RayService"}
-        made = self.make(f"{RAY}/namespaces/{metadata['namespace']}/rayclusters", name, service, labels, spec=spec)
-        if made:
-            groups = {"head": (spec["headGroupSpec"], 1)}
-            for group in spec["workerGroupSpecs"]:
-                groups[group["groupName"]] = (group, group["replicas"] * group.get("numOfHosts", 1))
-            for group_name, (group, count) in groups.items():
-                for number in range(count):
-                    kind = "head" if group_name == "head" else "worker"
-                    pod_labels = {CLUSTER_LABEL: name, "ray.io/group": group_name, "ray.io/node-type": kind}
-                    self.make(
-                        f"/api/v1/namespaces/{metadata['namespace']}/pods",
-                        f"{name}-{group_name}-{number}",
-                        service,
-                        pod_labels,
-                        spec=group["template"]["spec"],
-                    )
+        """The Ray cluster that is to serve, with a pod for the head and one for each host."""
+        metadata, spec = service["metadata"], service["spec"]["rayClusterConfig"]
+        clusters = f"{RAY}/namespaces/{metadata['namespace']}/rayclusters"
+        mine = [one for one in self.every(clusters) if is_of(one, service)]
+        if not mine:
+            return self.make_cluster(service, 0)
+        mine.sort(key=lambda one: int(one["metadata"]["name"].rpartition("-")[2]))
+        newest: Json = mine[-1]
+        name: str = newest["metadata"]["name"]
+        if grown(newest, spec):
+            change = {"metadata": {"annotations": annotations(spec)}, "spec": spec}
+            self.client.patch(f"{clusters}/{name}", content=json.dumps(change), headers=MERGE).raise_for_status()
+            self.make_pods(service, name, spec)
+        elif not same(newest, spec) and new_beside(service):
+            # The old one goes when the new one serves, which in this double is at once.
+            name = self.make_cluster(service, int(name.rpartition("-")[2]) + 1)
+            self.most_pods[metadata["name"]] = sum(is_worker(pod) for pod in self.pods_of(service))
+            self.end_cluster(service, newest["metadata"]["name"])
+        elif len(self.pods_of(service)) < len(pods(newest["spec"])):
+            self.make_pods(service, name, newest["spec"])
         return name
+
+    def make_cluster(self, service: Json, number: int) -> str:
+        metadata, spec = service["metadata"], service["spec"]["rayClusterConfig"]
+        name = f"{metadata['name']}-{number}"
+        path = f"{RAY}/namespaces/{metadata['namespace']}/rayclusters"
+        if self.make(path, name, service, labels_of(service), annotations(spec), spec=spec):
+            self.make_pods(service, name, spec)
+        return name
+
+    def make_pods(self, service: Json, cluster: str, spec: Json) -> None:
+        """The pods of a Ray cluster of the service that are not there yet."""
+        metadata = service["metadata"]
+        for end, (group, template) in pods(spec).items():
+            kind = "head" if group == "head" else "worker"
+            labels = {CLUSTER_LABEL: cluster, "ray.io/group": group, "ray.io/node-type": kind}
+            path = f"/api/v1/namespaces/{metadata['namespace']}/pods"
+            self.make(path, f"{cluster}-{end}", service, labels | labels_of(service), spec=template["spec"])
+
+    def end_cluster(self, service: Json, cluster: str) -> None:
+        namespace = service["metadata"]["namespace"]
+        now = {"gracePeriodSeconds": "0"}
+        for pod in self.pods_of(service):
+            if pod["metadata"]["labels"][CLUSTER_LABEL] == cluster:
+                self.client.delete(f"/api/v1/namespaces/{namespace}/pods/{pod['metadata']['name']}", params=now)
+        self.client.delete(f"{RAY}/namespaces/{namespace}/rayclusters/{cluster}")
+
+    def pods_of(self, service: Json) -> list[Json]:
+        """The pods of all Ray clusters of the service."""
+        found = self.every(f"/api/v1/namespaces/{service['metadata']['namespace']}/pods")
+        return [pod for pod in found if is_of(pod, service)]
 
     def reconcile_job(self, job: Json) -> None:
         if not job.get("status"):
@@ -86,11 +123,11 @@ class KubeRay:
 
     def serve(self, service: Json) -> None:
         """Lead the serve service to the test's server, and let that answer as the application that is asked for."""
+        self.run_pods(service)
         metadata = service["metadata"]
         name, namespace = f"{metadata['name']}-serve-svc", metadata["namespace"]
         port = {"name": "serve", "port": 8000, "protocol": "TCP"}
         if self.make(f"/api/v1/namespaces/{namespace}/services", name, service, {}, spec={"ports": [port]}):
-            ends = {"endpoints": [{"addresses": [self.address], "conditions": {"ready": True}}]}
             self.make(
                 f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices",
                 name,
@@ -98,30 +135,37 @@ class KubeRay:
                 {"kubernetes.io/service-name": name},
                 addressType="IPv4",
                 ports=[{"name": "serve", "port": self.port}],
-                **ends,
+                endpoints=[{"addresses": [self.address], "conditions": {"ready": True}}],
             )
-            head = self.run_head(service)
-            # The API server passes requests on only to the address of a pod that it knows.
-            target = {"kind": "Pod", "name": head, "namespace": namespace}
-            subset = {
-                "addresses": [{"ip": self.address, "targetRef": target}],
-                "ports": [{"name": "serve", "port": self.port}],
-            }
-            self.make(f"/api/v1/namespaces/{namespace}/endpoints", name, service, {}, subsets=[subset])
-        (application,) = yaml.safe_load(service["spec"]["serveConfigV2"])["applications"]
-        self.marks[metadata["name"]] = ServiceLaunch.model_validate(application["args"]).mark
+        head = f"{self.cluster_of(service)}-head-0"
+        # The API server passes requests on only to the address of a pod that it knows.
+        target = {"kind": "Pod", "name": head, "namespace": namespace}
+        ends = {
+            "addresses": [{"ip": self.address, "targetRef": target}],
+            "ports": [{"name": "serve", "port": self.port}],
+        }
+        path = f"/api/v1/namespaces/{namespace}/endpoints"
+        if not self.make(path, name, service, {}, subsets=[ends]) and self.heads.get(name) != head:
+            self.client.patch(
+                f"{path}/{name}", content=json.dumps({"subsets": [ends]}), headers=MERGE
+            ).raise_for_status()
+        self.heads[name] = head
+        application, *marks = yaml.safe_load(service["spec"]["serveConfigV2"])["applications"]
+        bundled = application["import_path"] == SERVE_IMPORT_PATH
+        mark = ServiceLaunch.model_validate(application["args"]).mark if bundled else marks[0]["args"]["mark"]
+        self.marks[metadata["name"]] = mark
 
-    def run_head(self, service: Json) -> str:
-        """Let the head of the service's cluster run, at the test's address; its name."""
-        name, namespace = f"{self.cluster_of(service)}-head-0", service["metadata"]["namespace"]
+    def run_pods(self, service: Json) -> None:
+        """Let the pods of the service run, at the test's address."""
         status = {"phase": "Running", "podIP": self.address, "podIPs": [{"ip": self.address}]}
-        answer = self.client.patch(
-            f"/api/v1/namespaces/{namespace}/pods/{name}/status",
-            content=json.dumps({"status": status}),
-            headers=MERGE,
-        )
-        assert answer.is_success, answer.text
-        return name
+        for pod in self.pods_of(service):
+            if pod.get("status", {}).get("phase") != "Running":
+                answer = self.client.patch(
+                    f"/api/v1/namespaces/{service['metadata']['namespace']}/pods/{pod['metadata']['name']}/status",
+                    content=json.dumps({"status": status}),
+                    headers=MERGE,
+                )
+                assert answer.status_code in (200, 404), answer.text
 
     def warn(self, about: Json, reason: str, message: str) -> None:
         """A warning about an object, as an operator's recorder writes it."""
@@ -141,11 +185,11 @@ class KubeRay:
             lastTimestamp=now,
         )
 
-    def make(self, path: str, name: str, owner: Json, labels: Json, **parts: Any) -> bool:
+    def make(self, path: str, name: str, owner: Json, labels: Json, notes: Json | None = None, **parts: Any) -> bool:
         """Make an object unless it is there; whether it was made."""
         reference = {key: owner[key] for key in ("apiVersion", "kind")}
         reference |= {"name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"]}
-        metadata = {"name": name, "labels": labels, "ownerReferences": [reference]}
+        metadata = {"name": name, "labels": labels, "annotations": notes or {}, "ownerReferences": [reference]}
         body = {"metadata": metadata, **parts}
         if path.startswith(RAY):
             body |= {"apiVersion": "ray.io/v1", "kind": "RayCluster"}
@@ -165,13 +209,43 @@ class KubeRay:
         assert answer.status_code in (200, 404, 409), answer.text
 
 
+def labels_of(service: Json) -> dict[str, str]:
+    name = service["metadata"]["name"]
+    return {"ray.io/originated-from-cr-name": name, "ray.io/originated-from-crd": "RayService"}
+
+
+def is_of(made: Json, service: Json) -> bool:
+    """Whether it was made for this very RayService, and is not being deleted."""
+    owners = made["metadata"].get("ownerReferences", [])
+    mine = any(owner["uid"] == service["metadata"]["uid"] for owner in owners)
+    return mine and "deletionTimestamp" not in made["metadata"]
+
+
+def is_worker(pod: Json) -> bool:
+    return bool(pod["metadata"]["labels"]["ray.io/node-type"] == "worker")
+
+
+def replacing(before: Json, after: Json) -> Json:
+    """A merge patch that leaves, below its own top, nothing of what was there before."""
+    return {
+        key: {**dict.fromkeys(before[key]), **replacing(before[key], value)}
+        if isinstance(value, dict) and isinstance(before.get(key), dict)
+        else value
+        for key, value in after.items()
+    }
+
+
 def runs(kuberay: KubeRay, service: Json) -> Json:
     """Serve has the application, and it runs."""
     kuberay.serve(service)
-    name = service["metadata"]["name"]
-    application = {"status": "RUNNING", "serveDeploymentStatuses": {"Llm": {"status": "HEALTHY"}}}
+    _, *marks = yaml.safe_load(service["spec"]["serveConfigV2"])["applications"]
+    statuses = {service["metadata"]["name"]: "Llm", **{mark["name"]: mark["args"]["mark"] for mark in marks}}
+    applications = {
+        name: {"status": "RUNNING", "serveDeploymentStatuses": {deployment: {"status": "HEALTHY"}}}
+        for name, deployment in statuses.items()
+    }
     ready = condition("Ready", "True", "NonZeroServeEndpoints", "Number of serve endpoints is greater than 0")
-    return {"conditions": [ready], "activeServiceStatus": {"applicationStatuses": {name: application}}}
+    return {"conditions": [ready], "activeServiceStatus": {"applicationStatuses": applications}}
 
 
 def fails(message: str) -> Course:
@@ -243,3 +317,10 @@ def kuberay(plane: ControlPlane) -> Iterator[KubeRay]:
             operator.client.close()
         if errors:
             raise errors[0]
+
+
+@contextmanager
+def operated(folder: Path, release: str = KUBERAY[-1]) -> Iterator[ControlPlane]:
+    """A control plane below `folder` whose Ray services run and whose jobs begin."""
+    with control_plane(folder, release) as plane, kuberay(plane):
+        yield plane

@@ -1,0 +1,42 @@
+"""What can happen to a service when its stack file is edited, and in which words that is told."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+Fate = Literal["added", "removed", "same", "in place", "more slices", "beside", "replaced", "new hosts"]
+"""`in place`: Serve restarts its replicas, one after the other. `more slices`: replicas come, the others stay as they
+are. `beside`: a second Ray cluster comes up, then takes over. `replaced`: the old one goes first. `new hosts`: those of
+its pool are deleted and made anew, and with them what runs there."""
+
+Answers = Literal["all", "late", "none", "gone"]
+"""`late`: requests wait until its only replica is there again. `none`: nobody answers until it is ready."""
+
+MEANS: Mapping[Fate, str] = {
+    "added": "it comes",
+    "removed": "it goes",
+    "same": "",
+    "in place": "Serve restarts its replicas, one after the other",
+    "more slices": "replicas are added, the others are not touched",
+    "beside": "a second Ray cluster comes up beside the old one, then takes over",
+    "replaced": "it is deleted, then made anew",
+    "new hosts": "its hosts are deleted, then made anew",
+}
+ANSWERS: Mapping[Answers, str] = {
+    "all": "no request is lost",
+    "late": "requests wait until its replica is back",
+    "none": "no answers until it is ready",
+    "gone": "no answers any more",
+}
+
+
+class ServiceChange(BaseModel):
+    """What happens to one service. `peak_chips`: of its slices while it happens."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    service: str
+    fate: Fate
+    answers: Answers
+    peak_chips: int

@@ -1,0 +1,92 @@
+"""What an edit of a stack file does to each service, read from what the platform makes of it before and after. Pure."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import yaml
+
+from infra.plan.changes import changes, cluster_change
+from infra.plan.identity import CLUSTER
+from infra.plan.launches import service_launch
+from infra.plan.service_fates import Answers, Fate, ServiceChange
+from infra.plan.workloads import serve_application
+from infra.platforms.gke.manifests import ray_service
+from infra.stack import GkePlatform, StackSpec
+from workloads.spec import ServiceSpec
+
+
+def service_changes(before: StackSpec | None, after: StackSpec) -> tuple[ServiceChange, ...]:
+    """What becomes of each service: those of `after` in its order, then those that go. None: there was no stack."""
+    old = {service.name: service for service in before.services} if before else {}
+    told = [
+        _changed(before, old[new.name], after, new)
+        if before and new.name in old
+        else ServiceChange(service=new.name, fate="added", answers="none", peak_chips=_chips(after, new))
+        for new in after.services
+    ]
+    staying = {service.name for service in after.services}
+    gone = [
+        ServiceChange(service=name, fate="removed", answers="gone", peak_chips=_chips(before, service))
+        for name, service in old.items()
+        if before and name not in staying
+    ]
+    return (*told, *gone)
+
+
+def _changed(before: StackSpec, old: ServiceSpec, after: StackSpec, new: ServiceSpec) -> ServiceChange:
+    fate = _fate(before, old, after, new)
+    was, now = _chips(before, old), _chips(after, new)
+    answers: Answers = "all"
+    if fate in ("replaced", "new hosts"):
+        answers = "none"
+    elif fate == "in place" and min(old.replicas, new.replicas) == 1:
+        answers = "late"
+    return ServiceChange(
+        service=new.name, fate=fate, answers=answers, peak_chips=was + now if fate == "beside" else max(was, now)
+    )
+
+
+def _fate(before: StackSpec, old: ServiceSpec, after: StackSpec, new: ServiceSpec) -> Fate:
+    if not (isinstance(before.platform, GkePlatform) and isinstance(after.platform, GkePlatform)):
+        if before.platform.kind != after.platform.kind or before.pools != after.pools:
+            return "replaced"
+        return _in_serve(_local(before, old), _local(after, new)) or "same"
+    if cluster_change(before, after).keys:
+        return "replaced"
+    was, now = ray_service(before.platform, before, old), ray_service(after.platform, after, new)
+    if _part(was, "metadata", "namespace") != _part(now, "metadata", "namespace"):
+        return "replaced"
+    groups = [len(_part(one, "spec", "rayClusterConfig", "workerGroupSpecs")) for one in (was, now)]
+    clusters = [_part(one, "metadata", "annotations", CLUSTER) for one in (was, now)]
+    rolled_out = clusters[0] != clusters[1] or groups[1] < groups[0]
+    if rolled_out and _part(now, "spec", "upgradeStrategy", "type") == "None":
+        return "replaced"
+    pool = {change.pool: change for change in changes(before, after)}[new.pool]
+    if pool.fate == "replaced" and pool.hosts and old.pool == new.pool:
+        return "new hosts"
+    if rolled_out:
+        return "beside"
+    applications = [yaml.safe_load(_part(one, "spec", "serveConfigV2"))["applications"][0] for one in (was, now)]
+    return _in_serve(*applications) or "same"
+
+
+def _in_serve(was: Mapping[str, Any], now: Mapping[str, Any]) -> Fate | None:
+    """What Serve does where an application changes; None where nothing does."""
+    if {**was, "deployments": None} != {**now, "deployments": None}:
+        return "in place"
+    return None if was == now else "more slices"
+
+
+def _local(stack: StackSpec, service: ServiceSpec) -> Mapping[str, Any]:
+    return serve_application(service_launch(stack, service, ""))
+
+
+def _chips(stack: StackSpec, service: ServiceSpec) -> int:
+    return service.replicas * stack.pool(service.pool).slice.chips
+
+
+def _part(manifest: Mapping[str, object], *path: str) -> Any:
+    found: Any = manifest
+    for key in path:
+        found = cast(Mapping[str, Any], found)[key]
+    return found
