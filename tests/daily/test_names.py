@@ -1,5 +1,7 @@
 """What a name means to the daily commands, and what an unknown one gets."""
 
+from collections.abc import Callable
+
 import pytest
 
 from infra.platforms.daily import Named, named, pool_named, run_named, service_named
@@ -55,7 +57,7 @@ def test_a_name_of_two_is_not_guessed(stack: StackSpec) -> None:
 
 
 def test_an_unknown_name_gets_the_known_ones_and_the_nearest(stack: StackSpec) -> None:
-    asked = [
+    asked: list[tuple[Callable[[], object], str, str]] = [
         (lambda: named(stack, RUNS, "chta"), "NAME", "chat"),
         (lambda: named(stack, RUNS, "service/stroy"), "SERVICE", "story"),
         (lambda: run_named(RUNS, "job/my-4b2"), "JOB", "my-4b2ac8"),
