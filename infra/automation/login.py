@@ -1,5 +1,6 @@
 """How the daily commands log in to a stack's cluster: with the user's own kubeconfig, else as the last `up` did."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,8 +16,8 @@ from infra.pulumi_cli import CliNotFound
 from infra.stack import GkePlatform, Problem, StackError
 
 CLUSTERS = ("tpu-ray:index:Cluster", "tpu-ray:index:ExistingCluster")
-"""Components whose outputs hold a kubeconfig; there are no secrets in it, only how to get some. It is there as soon as
-the cluster is, also where the rest of the `up` failed."""
+"""Components whose outputs hold a kubeconfig: no credentials, only how to get some. It is there as soon as the cluster
+is, also where the rest of the `up` failed."""
 
 
 def login_of(project: Project, stack_name: str, platform: GkePlatform, say: Callable[[str], None]) -> str | None:
@@ -39,8 +40,16 @@ def login_of(project: Project, stack_name: str, platform: GkePlatform, say: Call
     except (auto.CommandError, auto.InvalidVersionError) as error:
         failure = explained(command_failure(error), project, stack_name)
         raise PlatformError(f"the state of stack {stack_name} cannot be read", found=failure.reason) from None
-    found = [one.get("outputs", {}).get("kubeconfig") for one in resources if one.get("type") in CLUSTERS]
-    return next((text for text in found if isinstance(text, str)), None)
+    found = [_plain((one.get("outputs") or {}).get("kubeconfig")) for one in resources if one.get("type") in CLUSTERS]
+    return next((text for text in found if text is not None), None)
+
+
+def _plain(output: object) -> str | None:
+    """A text of an exported state: Google's provider calls a cluster's certificate a secret, and all that is made of it
+    is one."""
+    if isinstance(output, dict) and isinstance(output.get("plaintext"), str):
+        output = json.loads(output["plaintext"])
+    return output if isinstance(output, str) else None
 
 
 def _own(file: str, context: str | None) -> str:

@@ -36,6 +36,8 @@ def ray_head(temp: Path) -> Iterator[RayHead]:
         *(
             "--num-cpus=2",
             "--object-store-memory=100000000",
+            "--min-worker-port=0",
+            "--max-worker-port=0",
             "--dashboard-host=0.0.0.0",
             f"--node-ip-address={address}",
         ),

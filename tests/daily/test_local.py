@@ -37,7 +37,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCheckout
     made.environment["PYTHONPATH"] = str(ROOT)
     made.config |= {
         "tpu-ray:pools": [
-            {"name": "single", "generation": "v6e", "topology": "1x1", "slices": 2},
+            {"name": "single", "generation": "v6e", "topology": "1x1"},
             {
                 "name": "pair",
                 "generation": "v6e",
@@ -100,7 +100,7 @@ def test_before_and_after_up_status_says_how_it_is(checkout: LocalCheckout) -> N
     assert (before["up"], before["services"][0]["state"]) == (False, "absent")
     assert checkout.tpu_ray("up")["ok"]
     after = checkout.tpu_ray("status")
-    assert [(pool["name"], pool["slices_there"]) for pool in after["pools"]] == [("single", 2), ("pair", 1)]
+    assert [(pool["name"], pool["slices_there"]) for pool in after["pools"]] == [("single", 1), ("pair", 1)]
     (hello,) = after["services"]
     assert (hello["state"], hello["replicas_ready"], hello["reason"]) == ("ready", 1, "")
     assert hello["url"] == f"http://127.0.0.1:{checkout.http_port}/hello"
@@ -199,7 +199,7 @@ def sleeping() -> list[str]:
 
 def test_a_paused_service_takes_no_slice_and_comes_back_at_its_url(checkout: LocalCheckout) -> None:
     text = checkout.stack_file.read_text()
-    checkout.config["tpu-ray:services"].append({"name": "later", "pool": "single", "engine": APP})
+    checkout.config["tpu-ray:services"].append({"name": "later", "pool": "pair", "engine": APP})
     checkout.write()
     with_another = checkout.stack_file.read_text()
     paused = checkout.tpu_ray("pause hello")
