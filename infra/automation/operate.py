@@ -43,9 +43,17 @@ class Outcome:
 
 
 def operate(
-    project: Project, stack_name: str, operation: Operation, say: Callable[[str], None], watch: Watch | None = None
+    project: Project,
+    stack_name: str,
+    operation: Operation,
+    say: Callable[[str], None],
+    watch: Watch | None = None,
+    only: tuple[str, ...] = (),
 ) -> Outcome:
-    """Run one operation to its end. Everything that goes wrong in Pulumi or below it is in `failures`."""
+    """Run one operation to its end. Everything that goes wrong in Pulumi or below it is in `failures`.
+
+    `only` are URNs that an `up` is about; all others stay as they are, whatever the stack file says of them.
+    """
     watch = watch or Watch(say)
     started = time.monotonic()
 
@@ -69,7 +77,7 @@ def operate(
         if operation != "preview":
             forget_begun(stack, say)
         if operation == "up":
-            result = stack.up(on_event=watch.event, suppress_progress=True)
+            result = stack.up(on_event=watch.event, suppress_progress=True, target=list(only) or None)
             outputs = {key: "[secret]" if value.secret else value.value for key, value in result.outputs.items()}
         elif operation == "preview":
             stack.preview(on_event=watch.event, suppress_progress=True)

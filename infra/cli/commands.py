@@ -9,26 +9,30 @@ import typer
 from typer.core import TyperGroup
 
 from infra.cli.check import check_command
+from infra.cli.logs import logs_command
+from infra.cli.pause import pause_command, resume_command
 from infra.cli.plan import plan_command
 from infra.cli.render import render_command
 from infra.cli.setup import env_command, setup_command
 from infra.cli.slices import slices_command
 from infra.cli.stacks import destroy_command, preview_command, refresh_command, up_command
+from infra.cli.status import status_command
+from infra.cli.submit import submit_command
 
 
 class LateGroup(TyperGroup):
     """A group whose sub-application is imported when one of its commands is asked for."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name == "local":
-            module = importlib.import_module("infra.cli.local")
+        if cmd_name in ("local", "jobs"):
+            module = importlib.import_module(f"infra.cli.{cmd_name}")
             command = typer.main.get_command(module.app)
-            command.name = "local"
+            command.name = cmd_name
             return command
         return super().get_command(ctx, cmd_name)
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return [*super().list_commands(ctx), "local"]
+        return [*super().list_commands(ctx), "jobs", "local"]
 
 
 app = typer.Typer(
@@ -47,6 +51,11 @@ app.command("slices")(slices_command)
 app.command("render")(render_command)
 app.command("setup")(setup_command)
 app.command("env")(env_command)
+app.command("status")(status_command)
+app.command("logs")(logs_command)
+app.command("pause")(pause_command)
+app.command("resume")(resume_command)
+app.command("submit", context_settings={"allow_extra_args": True})(submit_command)
 
 
 def _version(wanted: bool) -> None:

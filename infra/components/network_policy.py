@@ -47,24 +47,29 @@ class NetworkPolicy(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: NetworkPolicyArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("tpu-ray:index:NetworkPolicy", name, {}, opts)
-        mine = {"podSelector": {"matchLabels": dict(args["pods"])}}
-        control_plane = [{"ipBlock": {"cidr": args["control_plane"]}}] if args["control_plane"] else []
-        ingress: list[dict[str, object]] = [
-            {"from": [mine]},
-            {"from": [*KUBERAY, *control_plane], "ports": [_port(DASHBOARD)]},
-        ]
-        if args["serves"]:
-            ingress.append({"ports": [_port(SERVE)]})
-        if args["metrics_from"]:
-            readers = [{"namespaceSelector": {"matchLabels": {NAMESPACE_NAME: one}}} for one in args["metrics_from"]]
-            ingress.append({"from": readers, "ports": [_port(METRICS)]})
         k8s.networking.v1.NetworkPolicy(
             name,
             metadata={"name": args["object_name"], "namespace": args["namespace"]},
-            spec={**mine, "policyTypes": ["Ingress"], "ingress": ingress},
+            spec=policy_spec(args),
             opts=pulumi.ResourceOptions(parent=self),
         )
         self.register_outputs({})
+
+
+def policy_spec(args: NetworkPolicyArgs) -> dict[str, object]:
+    """The spec of the Kubernetes object."""
+    mine = {"podSelector": {"matchLabels": dict(args["pods"])}}
+    control_plane = [{"ipBlock": {"cidr": args["control_plane"]}}] if args["control_plane"] else []
+    ingress: list[dict[str, object]] = [
+        {"from": [mine]},
+        {"from": [*KUBERAY, *control_plane], "ports": [_port(DASHBOARD)]},
+    ]
+    if args["serves"]:
+        ingress.append({"ports": [_port(SERVE)]})
+    if args["metrics_from"]:
+        readers = [{"namespaceSelector": {"matchLabels": {NAMESPACE_NAME: one}}} for one in args["metrics_from"]]
+        ingress.append({"from": readers, "ports": [_port(METRICS)]})
+    return {**mine, "policyTypes": ["Ingress"], "ingress": ingress}
 
 
 def _port(number: int) -> dict[str, object]:

@@ -16,7 +16,7 @@ def kept(stack: StackSpec, pool: PoolSpec) -> int:
 
 def of_services(stack: StackSpec, pool: PoolSpec) -> int:
     """Slices that the pool's services keep."""
-    return sum(service.replicas for service in stack.services if service.pool == pool.name)
+    return sum(s.replicas for s in stack.services if s.pool == pool.name and not s.paused)
 
 
 def in_use(stack: StackSpec, pool: PoolSpec) -> int:

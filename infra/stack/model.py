@@ -120,6 +120,11 @@ class StackSpec(_Frozen):
                 return pool
         raise KeyError(name)
 
+    @property
+    def running_services(self) -> tuple[ServiceSpec, ...]:
+        """The services that are not paused."""
+        return tuple(service for service in self.services if not service.paused)
+
     def job(self, name: str) -> JobSpec:
         """The job of that name. Raises KeyError where there is none."""
         for job in self.jobs:

@@ -74,7 +74,7 @@ def _encrypted(value: Plain) -> bool:
     return isinstance(text, str) and bool(re.fullmatch(r"v[0-9]+:\S+|[A-Za-z0-9+/]{16,}={0,2}", text))
 
 
-class _Loader(yaml.SafeLoader):
+class Loader(yaml.SafeLoader):
     """YAML as Pulumi's own reader takes it, without keys that are said twice.
 
     PyYAML follows YAML 1.1, where `no` is false, `1:30` is 90 and `3e-3` is a text. A number with a base (`0x4`) or
@@ -94,15 +94,15 @@ class _Loader(yaml.SafeLoader):
 
 
 _KEPT = ("tag:yaml.org,2002:null", "tag:yaml.org,2002:merge")
-_Loader.yaml_implicit_resolvers = {
+Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag in _KEPT]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
-_Loader.add_implicit_resolver(
+Loader.add_implicit_resolver(
     "tag:yaml.org,2002:bool", re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF")
 )
-_Loader.add_implicit_resolver("tag:yaml.org,2002:int", re.compile(r"^[-+]?(?:0|[1-9][0-9_]*)$"), list("-+0123456789"))
-_Loader.add_implicit_resolver(
+Loader.add_implicit_resolver("tag:yaml.org,2002:int", re.compile(r"^[-+]?(?:0|[1-9][0-9_]*)$"), list("-+0123456789"))
+Loader.add_implicit_resolver(
     "tag:yaml.org,2002:float",
     re.compile(
         r"^(?:[-+]?(?:(?:0|[1-9][0-9]*)?[.][0-9]+|(?:0|[1-9][0-9]*)[.]?)(?:[eE][-+]?[0-9]+)?"
@@ -121,7 +121,7 @@ def _load(path: Path) -> dict[object, object]:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise StackError([Problem(key=str(path), reason=f"the file cannot be read: {reason}")]) from None
     try:
-        content = yaml.load(text, _Loader)
+        content = yaml.load(text, Loader)
     except (yaml.YAMLError, RecursionError, ValueError, TypeError) as error:
         raise StackError([Problem(key=str(path), reason=f"the file is not YAML: {_where(error)}")]) from None
     if not isinstance(content, dict):

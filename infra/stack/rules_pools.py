@@ -44,10 +44,14 @@ def pool_problems(entries: Sequence[Entry[PoolSpec]], used: Iterable[str | None]
         name = entry.text("name")
         if name is not None and name not in known:
             known.add(name)
+            count = entry.raw.get("slices")
+            if isinstance(count, dict) and count.get("min") == 0:
+                continue  # For `tpu-ray submit`: a slice comes when somebody asks for one.
             yield Problem(
                 key=f"{entry.key}.name",
                 value=name,
-                reason="no service and no job uses this pool: its slices would be billed for nothing",
+                reason="no service and no job uses this pool: its slices would be billed for nothing; for `tpu-ray "
+                "submit` alone, let it keep none: `slices: {min: 0, max: 1}`",
             )
 
 

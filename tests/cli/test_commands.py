@@ -48,7 +48,8 @@ def test_the_version_is_the_packages() -> None:
 def test_help_names_every_command() -> None:
     ran = tpu_ray("--help")
     assert ran.returncode == 0
-    for command in ("up", "preview", "refresh", "destroy", "check", "slices", "render", "local", "setup", "env"):
+    every = "up preview refresh destroy check slices render local setup env status logs jobs submit pause resume"
+    for command in every.split():
         assert f" {command} " in ran.stdout
 
 

@@ -86,6 +86,13 @@ class ServiceSpec(BaseModel):
         le=86400,
         description="How long a replica waits for a free slice of its pool. Engine `app` waits as its code says.",
     )
+    paused: bool = Field(
+        default=False,
+        # No replica gets to know: it is not there.
+        exclude=True,
+        description="Whether it is ended and takes no slice; its URL stays its own. `tpu-ray pause` and `resume` write "
+        "it. Where the pool keeps slices (`slices.min`), they are billed all the same.",
+    )
 
     @field_validator("engine", mode="before")
     @classmethod

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import yaml
 
 from infra.plan.chips import in_use
-from infra.plan.identity import QUEUE
+from infra.plan.identity import QUEUE, QUEUE_LABEL
 from infra.plan.job_env import job_env
 from infra.plan.launches import JOB_MODEL
 from infra.plan.workloads import job_entrypoint
@@ -21,7 +21,6 @@ from workloads.spec.run import TIME_OF_RUN
 
 FINISHED_TTL_S = 300
 """How long a finished run's Ray cluster, and so its slice, stays for a look at its logs."""
-QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 COMMAND_VARIABLE = "TPU_RAY_ENTRYPOINT"
 
 PLAIN = re.compile(r"[-\w@%+=:,./ ]+", re.ASCII)

@@ -1,7 +1,9 @@
 """Reading from a cluster's API server, with whatever login a kubeconfig names."""
 
 import ipaddress
+import json
 import ssl
+from contextlib import AbstractContextManager
 from urllib.parse import urlsplit
 
 import httpx
@@ -71,10 +73,43 @@ class Kubernetes:
         """GET a path of a service, from inside the cluster: the API server passes the request on."""
         return self._get(f"/api/v1/namespaces/{namespace}/services/http:{service}:{port}/proxy/{path}")
 
-    def _get(self, path: str, **query: str) -> httpx.Response:
-        # Asked for each time: a wait of hours outlives a token, and the login plugin hands out the next one.
+    @property
+    def client(self) -> httpx.Client:
+        """The connections; every request needs `headers`."""
+        return self._client
+
+    def headers(self) -> dict[str, str]:
+        """The login. Asked for each time: a wait of hours outlives a token, and the plugin hands out the next one."""
         token = self._login.get_api_key_with_prefix("BearerToken", alias="authorization")
-        return self._client.get(path, params=query, headers={"Authorization": token} if token else {})
+        return {"Authorization": token} if token else {}
+
+    def stream(self, path: str, **query: str) -> AbstractContextManager[httpx.Response]:
+        """GET an answer that goes on; nothing of it may come for a long time."""
+        timeout = httpx.Timeout(TIMEOUT_S, read=None)
+        return self._client.stream("GET", path, params=query, headers=self.headers(), timeout=timeout)
+
+    def make(self, path: str, made: Object) -> Object:
+        """Make an object in the list at a path."""
+        return self._changed("POST", path, made, "application/json")
+
+    def change(self, path: str, change: Object) -> Object:
+        """Change an object: a JSON merge patch (RFC 7386), in which null takes a field away."""
+        return self._changed("PATCH", path, change, "application/merge-patch+json")
+
+    def delete(self, path: str) -> None:
+        """Delete an object; nothing happens where it is gone."""
+        answer = self._client.delete(path, headers=self.headers())
+        if answer.status_code != httpx.codes.NOT_FOUND:
+            answer.raise_for_status()
+
+    def _changed(self, method: str, path: str, body: Object, content_type: str) -> Object:
+        headers = {**self.headers(), "content-type": content_type}
+        answer = self._client.request(method, path, content=json.dumps(body), headers=headers)
+        changed: Object = answer.raise_for_status().json()
+        return changed
+
+    def _get(self, path: str, **query: str) -> httpx.Response:
+        return self._client.get(path, params=query, headers=self.headers())
 
 
 def _is_here(url: str) -> bool:

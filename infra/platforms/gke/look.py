@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from infra.plan.mark import mark_name
 from infra.platforms.gke.found import Found, Object, when, written_at
-from infra.platforms.gke.pods import hosts_running, how_far, never_running, why_not_running
+from infra.platforms.gke.pods import NO_PODS, hosts_running, how_far, never_running, why_not_running
 from infra.platforms.serve_reason import deepest_reason
 
 GIVEN_UP = ("DEPLOY_FAILED", "UNHEALTHY")
@@ -90,6 +90,18 @@ def blocked_by(wanted: Wanted, found: Found) -> str:
     if not found.status:
         return "KubeRay has not looked at the RayService: is the Ray operator add-on of the cluster on?"
     return str(_condition(found, "Ready").get("message") or how_far(wanted.hosts, found, cluster, pods))
+
+
+def stuck(found: Found, cluster: str) -> str:
+    """What the first pod of a Ray cluster that does not run waits for, or what the cluster's pods cannot be made for;
+    empty where nothing is wrong."""
+    for pod in found.pods_of(cluster):
+        if why := why_not_running(found, pod):
+            return f"pod {pod['metadata']['name']} {why}"
+    for event in found.warnings_about("RayCluster", cluster):
+        if event.get("reason") in NO_PODS:
+            return f"{event['reason']}: {event.get('message', '')}"
+    return ""
 
 
 def _old_config(wanted: Wanted, coming: Object) -> Look | None:

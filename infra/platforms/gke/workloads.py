@@ -22,6 +22,7 @@ from infra.platforms.gke.models import deploy_models
 from infra.platforms.gke.order import after
 from infra.platforms.gke.ready_resource import Ready
 from infra.platforms.gke.waiting import Expected
+from infra.platforms.paused import tell_paused
 from infra.stack import GkePlatform, StackSpec
 from workloads.spec import EngineSpec, ServiceSpec
 
@@ -41,7 +42,8 @@ def deploy_workloads(
     models = deploy_models(platform, stack, opts)
     endpoints: dict[str, pulumi.Output[str]] = {}
     shared = before_all(platform, stack, opts)
-    for service in stack.services:
+    tell_paused(pulumi.get_stack(), stack)
+    for service in stack.running_services:
         told = runs.step(service).apply(_told(platform, stack, service))
         manifest = ray_service(platform, stack, service)
         beside = upgrade_strategy(stack, service) != "None"

@@ -21,6 +21,7 @@ from infra.platforms.local.readiness import Expected
 from infra.platforms.local.ready_resource import Ready
 from infra.platforms.local.serve_resource import ServeApp
 from infra.platforms.local.spec import ClusterSpec
+from infra.platforms.paused import tell_paused
 from infra.stack import StackSpec
 from workloads.spec import AppSpec, JobLaunch, ServiceLaunch, ServiceSpec
 from workloads.spec.hub import hub_model
@@ -44,7 +45,8 @@ def deploy(
     # A suspended run is not there; when it is there again it goes on with what it has left.
     going = {name: launch for name, launch in launches.items() if not launch.job.suspend}
     # What Pulumi deletes only at the end of this program must leave its slices to what comes now.
-    all_declared = declared([s.name for s in stack.services], [launch.run_name for launch in going.values()])
+    services = stack.running_services
+    all_declared = declared([s.name for s in services], [launch.run_name for launch in going.values()])
     runs = {
         name: JobRun(
             name,
@@ -60,7 +62,7 @@ def deploy(
         )
         for name, launch in going.items()
     }
-    served = [s.model.removeprefix(JOB) for s in stack.services if s.model.startswith(JOB)]
+    served = [s.model.removeprefix(JOB) for s in services if s.model.startswith(JOB)]
     waited_for = [*served, *(name for name, launch in going.items() if launch.job.wait)]
     finished = {
         name: JobFinished(
@@ -83,7 +85,8 @@ def deploy(
         if (named := hub_model(model))
     }
     endpoints: dict[str, pulumi.Output[str]] = {}
-    for service in stack.services:
+    tell_paused(stack_name, stack)
+    for service in services:
         application = _application(service, stack, storage, finished, application_of)
         # The session of the service's own entry: so Ready follows it, also where only the application is made anew.
         app = ServeApp(
@@ -109,7 +112,7 @@ def deploy(
     pulumi.export(
         "jobs", {name: {"run": launch.run_name, "export": launch.export_dir} for name, launch in launches.items()}
     )
-    chat = next((service for service in stack.services if not isinstance(service.engine, AppSpec)), None)
+    chat = next((service for service in services if not isinstance(service.engine, AppSpec)), None)
     pulumi.export("curl", endpoints[chat.name].apply(_curl(chat)) if chat else "")
 
 
