@@ -246,7 +246,22 @@ EDITS = (
             "many": ("replaced", "none", 8),
         },
     ),
-    ServiceEdit("platform: storage", set_platform(storage="gs://my-tpu-project-other")),
+    ServiceEdit(
+        "platform: storage",
+        set_platform(storage="gs://my-tpu-project-other"),
+        (
+            "replace RayService full: cluster",
+            "replace RayService many: cluster",
+            "update RayService spare: cluster",
+            "update RayService wide: cluster",
+        ),
+        {
+            "full": ("replaced", "none", 4),
+            "wide": ("beside", "all", 32),
+            "spare": ("beside", "all", 8),
+            "many": ("replaced", "none", 8),
+        },
+    ),
     ServiceEdit("pools full: slices 1 to 2", set_pool("full", slices=2), ("update RayService full: strategy",)),
     ServiceEdit(
         "pools full: slices 1 to 2, platform: image",
