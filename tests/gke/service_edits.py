@@ -217,10 +217,10 @@ EDITS = (
         "platform: ray_version",
         set_platform(ray_version="2.61.0"),
         (
-            "replace RayService full: cluster",
-            "replace RayService many: cluster",
-            "update RayService spare: cluster",
-            "update RayService wide: cluster",
+            "replace RayService full: cluster, serve",
+            "replace RayService many: cluster, serve",
+            "update RayService spare: cluster, serve",
+            "update RayService wide: cluster, serve",
         ),
         {
             "full": ("replaced", "none", 4),

@@ -101,7 +101,11 @@ def script(file: Path, command: str) -> None:
     file.chmod(0o755)
 
 
-WORKLOADS = ("RayService ", "RayJob ", "Ready ", "JobFinished ", "RunSettings ", "ScheduledJob ", "CronJob ")
+WORKLOADS = (
+    *("RayService ", "RayJob ", "Ready ", "JobFinished ", "RunSettings ", "ScheduledJob ", "CronJob "),
+    *("NetworkPolicy ", "DisruptionBudget ", "PodDisruptionBudget ", "PriorityClass ", "ServicesPriority "),
+)
+"""What runs on the slices, and what stands around it."""
 
 
 def steps(outcome: Outcome, workloads: bool = False) -> list[tuple[str, str]]:
