@@ -37,6 +37,9 @@ shape), and whether its pool has slices to hold the new cluster beside the old o
 **Without slices to spare nothing waits for them.** KubeRay would bring up the second cluster all the same, and its pods
 would wait for ever; so the old one goes first, and the plan says with how many slices it need not.
 
+**KubeRay's incremental upgrade is not used.** It wants Ray's autoscaler (ValidateRayServiceSpec, KubeRay 1.6), which
+makes [no slice of several hosts](gke.md); with slices to spare, the new cluster beside the old one loses no request.
+
 **One more replica disturbs none.** Every slice is a worker group of its own, and KubeRay adds groups to a cluster that
 runs. One replica less is a change of the cluster.
 

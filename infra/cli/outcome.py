@@ -36,17 +36,16 @@ def print_outcome(outcome: Outcome) -> None:
 
 def means(operation: str, urn: str, keys: str) -> str:
     """What a step does to a service that runs, in the plan's words; empty for a step of anything else."""
-    if "::kubernetes:ray.io/v1:RayService::" not in urn.replace("$kubernetes", "::kubernetes"):
+    # urn:pulumi:<stack>::<project>::<types of the parents>$<type>::<name>
+    if urn.split("::")[2].rpartition("$")[2] != "kubernetes:ray.io/v1:RayService":
         return ""
     if operation == "replace":
         return f"{MEANS['replaced']}; {ANSWERS['none']}"
-    if operation != "update":
-        return ""
-    if CLUSTER in keys:
+    if operation == "update" and CLUSTER in keys:
         return f"{MEANS['beside']}; {ANSWERS['all']}"
-    return (
-        "" if "serveConfigV2" not in keys else "Serve changes it in place, on the slices that it has and those it gets"
-    )
+    if operation == "update" and "serveConfigV2" in keys:
+        return "Serve changes it in place, on the slices that it has and those it gets"
+    return ""
 
 
 def what_runs(outputs: Mapping[str, object]) -> list[str]:

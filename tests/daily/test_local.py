@@ -223,8 +223,10 @@ def test_a_paused_service_takes_no_slice_and_comes_back_at_its_url(checkout: Loc
 
 
 def test_a_service_that_fails_has_its_reason_in_status(checkout: LocalCheckout) -> None:
-    checkout.config["tpu-ray:services"][0]["engine"] = {**APP, "args": {"word": "never", "pool": "single"}}
-    checkout.config["tpu-ray:services"][0]["ready_timeout_s"] = 300
+    engine = {**APP, "args": {"word": "never", "pool": "single"}}
+    checkout.config["tpu-ray:services"] = [
+        {"name": "hello", "pool": "single", "engine": engine, "ready_timeout_s": 300},
+    ]
     checkout.write()
     assert not checkout.tpu_ray("up", expect=1)["ok"]
     seen = service(checkout, 4)
