@@ -39,10 +39,7 @@ def manifests(platform: GkePlatform, stack: StackSpec) -> dict[str, Manifest]:
 
 def ray_service(platform: GkePlatform, stack: StackSpec, service: ServiceSpec, model_version: str = "") -> Manifest:
     """The RayService of one service. `model_version` is the exported step of a `job:` model."""
-    application = serve_application(service_launch(platform, stack, service, model_version))
-    if code := runtime_env(platform, service_code(platform)):
-        said = application.get("runtime_env", {})
-        application["runtime_env"] = {**(said if isinstance(said, dict) else {}), **code}
+    application = application_of(platform, stack, service, model_version)
     tells_itself = isinstance(service.engine, EngineSpec)
     applications = [application] if tells_itself else [application, mark_application(application)]
     one_slice = json.dumps(_service_cluster(platform, stack, service, 1), sort_keys=True)
@@ -57,6 +54,17 @@ def ray_service(platform: GkePlatform, stack: StackSpec, service: ServiceSpec, m
             "rayClusterConfig": _service_cluster(platform, stack, service, service.replicas),
         },
     }
+
+
+def application_of(
+    platform: GkePlatform, stack: StackSpec, service: ServiceSpec, model_version: str = ""
+) -> dict[str, object]:
+    """What Serve is told to run: the engine's application, with the code where that is not in the image."""
+    application = serve_application(service_launch(platform, stack, service, model_version))
+    if code := runtime_env(platform, service_code(platform)):
+        said = application.get("runtime_env", {})
+        application["runtime_env"] = {**(said if isinstance(said, dict) else {}), **code}
+    return application
 
 
 def _service_cluster(platform: GkePlatform, stack: StackSpec, service: ServiceSpec, slices: int) -> Manifest:

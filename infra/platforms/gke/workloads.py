@@ -11,13 +11,12 @@ from infra.components.ray_service import RayService
 from infra.plan.chips import upgrade_strategy
 from infra.plan.health import api_url, health_of
 from infra.plan.mark import mark_of
-from infra.plan.workloads import serve_application
 from infra.platforms.gke.around import around_service, before_all
 from infra.platforms.gke.cluster import Manifest
 from infra.platforms.gke.job_workloads import deploy_jobs
 from infra.platforms.gke.launches import export_url, job_launch, service_launch
 from infra.platforms.gke.look import Wanted
-from infra.platforms.gke.manifests import ray_service
+from infra.platforms.gke.manifests import application_of, ray_service
 from infra.platforms.gke.models import deploy_models
 from infra.platforms.gke.order import after
 from infra.platforms.gke.ready_resource import Ready
@@ -107,7 +106,7 @@ def _expected(platform: GkePlatform, stack: StackSpec, service: ServiceSpec, mod
     shape, count = stack.pool(service.pool).slice, service.replicas
     launch = service_launch(platform, stack, service, model_version)
     tells_itself = isinstance(service.engine, EngineSpec)
-    config_mark = "" if tells_itself else mark_of(serve_application(launch))
+    config_mark = "" if tells_itself else mark_of(application_of(platform, stack, service, model_version))
     return Expected(
         Wanted(service.name, platform.namespace, count * shape.hosts, config_mark),
         launch.mark if tells_itself else "",
