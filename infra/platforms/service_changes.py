@@ -16,15 +16,18 @@ from workloads.spec import ServiceSpec
 
 
 def service_changes(before: StackSpec | None, after: StackSpec) -> tuple[ServiceChange, ...]:
-    """What becomes of each service: those of `after` in its order, then those that go. None: there was no stack."""
-    old = {service.name: service for service in before.services} if before else {}
+    """What becomes of each service: those of `after` in its order, then those that go. None: there was no stack.
+
+    A service that is paused is one that is not there.
+    """
+    old = {service.name: service for service in before.running_services} if before else {}
     told = [
         _changed(before, old[new.name], after, new)
         if before and new.name in old
         else ServiceChange(service=new.name, fate="added", answers="none", peak_chips=_chips(after, new))
-        for new in after.services
+        for new in after.running_services
     ]
-    staying = {service.name for service in after.services}
+    staying = {service.name for service in after.running_services}
     gone = [
         ServiceChange(service=name, fate="removed", answers="gone", peak_chips=_chips(before, service))
         for name, service in old.items()

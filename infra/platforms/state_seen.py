@@ -68,11 +68,13 @@ class StackSeen(_Seen):
 
     @property
     def exit_code(self) -> int:
-        """0, 3 or 4. A run that somebody submitted or stopped does not count: nothing was declared of it."""
+        """0, 3 or 4. A run that somebody submitted or stopped does not count: nothing was declared of it. Of the runs
+        of a schedule the newest counts."""
         if not self.up:
             return NOT_UP
         fine = all(service.state in ("ready", "paused") for service in self.services)
-        fine = fine and not any(run.state == "failed" for run in self.jobs if not run.submitted)
+        newest = {run.name: run for run in reversed(self.jobs) if not run.submitted}
+        fine = fine and not any(run.state == "failed" for run in newest.values())
         return WELL if fine else NOT_WELL
 
 

@@ -185,6 +185,12 @@ EDITS = (
         {"other": ("added", "none", 4), "full": ("removed", "gone", 4)},
     ),
     ServiceEdit(
+        "services spare: paused",
+        service("spare", paused=True),
+        ("delete RayService spare",),
+        {"spare": ("removed", "gone", 4)},
+    ),
+    ServiceEdit(
         "services: one less",
         both(without("services", "spare"), without("pools", "spare")),
         ("delete RayService spare",),

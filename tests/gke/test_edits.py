@@ -61,7 +61,7 @@ def assert_old_before_new(outcome: Outcome) -> None:
     Where the cluster goes, its pools go before it and come after it.
     """
     done = [(step["op"], step["resource"]) for step in outcome.steps]
-    unnamed = ("BucketIAMMember ", "Namespace ", "ServiceAccount ")
+    unnamed = ("BucketIAMMember ", "Namespace ", "ServiceAccount ", "NetworkPolicy ", "PodDisruptionBudget ")
     replaced = [name for operation, name in done if operation == "replace" and not name.startswith(unnamed)]
     for name in replaced:
         assert done.index(("delete-replaced", name)) < done.index(("create-replacement", name)), done

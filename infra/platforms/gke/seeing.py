@@ -6,6 +6,8 @@ from infra.platforms.gke.found import CLUSTER_LABEL, RAY_API, Found, Object, is_
 from infra.platforms.gke.kubernetes_api import Kubernetes, look_up
 from infra.platforms.gke.look import Wanted, blocked_by, look, stuck
 from infra.platforms.gke.runs_seen import SUBMITTED_LABEL, run_seen, step_in
+from infra.platforms.gke.schedule import LABEL as SCHEDULE_LABEL
+from infra.platforms.gke.schedule import schedule_name
 from infra.platforms.gke.slices_there import node_selector, slices_there
 from infra.platforms.gke.waiting import Expected, service_url, unanswered
 from infra.platforms.state_seen import PoolSeen, RunSeen, ServiceSeen
@@ -75,6 +77,24 @@ class Seeing:
             return RunSeen(name=job.name, run=run, pool=job.pool, state="absent", reason=reason)
         return self._with_reason(run_seen(job.name, found, job.pool), found)
 
+    def scheduled_runs(self, job: JobSpec) -> list[RunSeen]:
+        """The runs that a job's schedule has begun, the newest first; before its first time, that it waits."""
+        schedule = schedule_name(job)
+        begun = self._kubernetes.every(
+            f"{RAY_API}/namespaces/{self._namespace}/rayjobs", labelSelector=f"{SCHEDULE_LABEL}={schedule}"
+        )
+        if begun:
+            begun.sort(key=lambda run: str(run["metadata"]["creationTimestamp"]), reverse=True)
+            return [self._with_reason(run_seen(job.name, run, job.pool), run) for run in begun]
+        seen = RunSeen(name=job.name, run=schedule, pool=job.pool, state="absent")
+        there = self._kubernetes.get(f"/apis/batch/v1/namespaces/{self._namespace}/cronjobs/{schedule}")
+        if there is None:
+            reason = f"there is no CronJob {self._namespace}/{schedule}: `up` brings it"
+            return [seen.model_copy(update={"reason": reason})]
+        why = "is suspended" if there["spec"].get("suspend") else "has begun no run yet"
+        reason = f"its schedule, {job.schedule}, {why}"
+        return [seen.model_copy(update={"state": "pending", "reason": reason})]
+
     def submitted_runs(self) -> list[RunSeen]:
         """The runs that somebody submitted, the oldest first."""
         path = f"{RAY_API}/namespaces/{self._namespace}/rayjobs"
@@ -84,7 +104,12 @@ class Seeing:
 
     def runs(self) -> tuple[RunSeen, ...]:
         """All of them."""
-        return (*(self.declared_run(job) for job in self._stack.jobs), *self.submitted_runs())
+        declared = [
+            run
+            for job in self._stack.jobs
+            for run in (self.scheduled_runs(job) if job.schedule else [self.declared_run(job)])
+        ]
+        return (*declared, *self.submitted_runs())
 
     def job_path(self, run: str) -> str:
         """Path of a run's RayJob."""

@@ -136,7 +136,12 @@ class LocalDaily:
         if details is None:
             if jobs.exported(launch.export_dir) is not None:
                 return seen.model_copy(update={"state": "succeeded"})
-            return seen.model_copy(update={"reason": "Ray does not know it: `up` starts it"})
+            why = "Ray does not know it: `up` starts it"
+            if job.schedule:
+                why = "a schedule begins its runs in the cloud alone"
+            elif job.suspend:
+                why = "it is suspended"
+            return seen.model_copy(update={"reason": why})
         state = state_of(details)
         reason = first_line(details.get("message")) if state in ("pending", "failed") else ""
         return seen.model_copy(update={"state": state, "reason": reason, "exit_code": details.get("driver_exit_code")})
