@@ -88,12 +88,13 @@ def start(spec: ClusterSpec, say: Say, session: str | None = None, timeout_s: fl
         if old:
             say(f"ending what is left of the cluster of stack {spec.stack}")
             _end(old, folders)
-        state = _start_head(spec, folders, ray, session or new_session(), say, until)
-        try:
-            return _start_hosts_patiently(state, folders, ray, say, until)
-        except BaseException:
-            _end(load(folders) or state, folders)
-            raise
+        while True:
+            try:
+                return _start_all(spec, folders, ray, session or new_session(), say, until)
+            except PlatformError as error:
+                if not _gave_up(error, until):
+                    raise
+                say("the machine is busy: a head that Ray gave up is started again")
 
 
 def stop(stack: str, say: Say) -> bool:
@@ -156,16 +157,31 @@ def _start_head(spec: ClusterSpec, folders: Folders, ray: Path, session: str, sa
     return state
 
 
+def _start_all(spec: ClusterSpec, folders: Folders, ray: Path, session: str, say: Say, until: float) -> ClusterState:
+    """The head and all hosts; nothing of them where one does not come up."""
+    state = _start_head(spec, folders, ray, session, say, until)
+    try:
+        return _start_hosts_patiently(state, folders, ray, say, until)
+    except BaseException:
+        _end(load(folders) or state, folders)
+        raise
+
+
+def _gave_up(error: PlatformError, until: float) -> bool:
+    """Whether Ray gave a node up that may come up another time: it gives each 30 s on the busiest machine."""
+    return TOO_SLOW in error.found and time.monotonic() < until
+
+
 def _start_hosts_patiently(state: ClusterState, folders: Folders, ray: Path, say: Say, until: float) -> ClusterState:
-    """Start the hosts, and those once more that Ray found too slow: it gives a node 30 s on the busiest machine."""
+    """Start the hosts, and those once more that Ray gave up. Without the head none comes up."""
     while True:
         try:
             return _start_hosts(state, folders, ray, say, until)
         except PlatformError as error:
-            if TOO_SLOW not in error.found or time.monotonic() > until:
+            state = replace(load(folders) or state, spec=state.spec)
+            if not _gave_up(error, until) or HEAD in state.dead_roles():
                 raise
             say("the machine is busy: a host that Ray gave up is started again")
-            state = replace(load(folders) or state, spec=state.spec)
 
 
 def _start_hosts(state: ClusterState, folders: Folders, ray: Path, say: Say, until: float) -> ClusterState:
@@ -199,7 +215,7 @@ def _wait_for_nodes(
     def all_there() -> bool:
         return addresses <= _counted_by(dashboard)
 
-    _wait(state, folders, until, f"Ray counts {len(addresses)} nodes", say, all_there, new)
+    _wait(state, folders, until, f"Ray counts {len(addresses)} nodes", say, all_there, (HEAD, *new))
 
 
 def _counted_by(dashboard: Dashboard) -> set[str]:
@@ -296,7 +312,7 @@ def _wait(
             raise PlatformError(
                 f"{dead[0]} of stack {state.spec.stack} ended while it started" if dead else "the cluster is too slow",
                 wanted=what,
-                found=why(folders, state.node((dead or list(roles) or [HEAD])[0])),
+                found=why(folders, state.node(dead[0] if dead else next((r for r in roles if r != HEAD), HEAD))),
                 next_step=f"the whole log was in {folders.logs}; another `up` starts it again",
             )
         if now - last > 5:
