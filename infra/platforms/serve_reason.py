@@ -5,6 +5,8 @@ from collections.abc import Iterable
 
 ERROR = re.compile(r"^(?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception|Unavailable|Timeout|Exit|Interrupt)\b.*$")
 
+NO_REASON = "Serve gave no reason"
+
 
 def deepest_reason(messages: Iterable[str]) -> str:
     """The innermost error of the first message that holds one, else the first message that says anything.
@@ -13,7 +15,7 @@ def deepest_reason(messages: Iterable[str]) -> str:
     """
     said = [message.strip() for message in messages if message.strip()]
     causes = (cause_of(message) for message in said)
-    return next((cause for cause in causes if cause), said[0] if said else "Serve gave no reason")
+    return next((cause for cause in causes if cause), said[0] if said else NO_REASON)
 
 
 def cause_of(message: str) -> str:

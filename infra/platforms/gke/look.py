@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from infra.plan.mark import mark_name
 from infra.platforms.gke.found import Found, Object, when, written_at
 from infra.platforms.gke.pods import NO_PODS, hosts_running, how_far, never_running, why_not_running
-from infra.platforms.serve_reason import deepest_reason
+from infra.platforms.serve_reason import NO_REASON, deepest_reason
 
 GIVEN_UP = ("DEPLOY_FAILED", "UNHEALTHY")
 """Statuses of a Serve application that do not become better by waiting."""
@@ -48,7 +48,7 @@ def look(wanted: Wanted, found: Found) -> Look:
     coming = found.coming()
     cluster = coming.get("rayClusterName", "")
     pods = found.pods_of(cluster)
-    failure = next(never_running(found, cluster, pods), None)
+    failure = next(never_running(found, cluster, pods, wanted.hosts), None)
     if failure:
         return Look("pods", failure=failure)
     application = coming.get("applicationStatuses", {}).get(wanted.name)
@@ -65,7 +65,7 @@ def look(wanted: Wanted, found: Found) -> Look:
         if hosts_running(pods) < wanted.hosts:
             return Look(how_far(wanted.hosts, found, cluster, pods))
         return Look("RUNNING", ready=True)
-    said = "" if reason == "Serve gave no reason" else f": {reason.splitlines()[0][:200]}"
+    said = "" if reason == NO_REASON else f": {reason.splitlines()[0][:200]}"
     return Look(f"Serve is {status or 'starting'}{said}")
 
 
@@ -74,14 +74,16 @@ def blocked_by(wanted: Wanted, found: Found) -> str:
     cluster = found.coming().get("rayClusterName", "")
     pods = found.pods_of(cluster)
     application = found.coming().get("applicationStatuses", {}).get(wanted.name)
+    waits = next((f"pod {pod['metadata']['name']} {why}" for pod in pods if (why := why_not_running(found, pod))), "")
     if application:
         if old := _old_config(wanted, found.coming()):
-            return old.failure or old.progress
-        return f"Serve is {application.get('status') or 'starting'}: {deepest_reason(_messages(application))}"
-    for pod in pods:
-        why = why_not_running(found, pod)
-        if why:
-            return f"pod {pod['metadata']['name']} {why}"
+            return old.failure or waits or old.progress
+        reason = deepest_reason(_messages(application))
+        # Serve may not know yet that a host of it has gone.
+        if reason != NO_REASON or not waits:
+            return f"Serve is {application.get('status') or 'starting'}: {reason}"
+    if waits:
+        return waits
     if found.service is None:
         return "the RayService is not there"
     for kind, name in (("RayCluster", cluster), ("RayService", wanted.name)):

@@ -13,9 +13,11 @@ NO_SUCH_IMAGE = re.compile(r"not found|manifest unknown|denied|unauthorized|forb
 ADMISSION = re.compile(r"admission webhook .* denied the request|failed calling webhook|is forbidden|is invalid")
 
 
-def never_running(found: Found, cluster: str, pods: list[Object]) -> Iterator[str]:
-    """What keeps these pods of a Ray cluster from ever running."""
-    for event in found.warnings_about("RayCluster", cluster):
+def never_running(found: Found, cluster: str, pods: list[Object], hosts: int) -> Iterator[str]:
+    """What keeps these pods of a Ray cluster, which is to have so many TPU hosts, from ever running."""
+    # Events stay for an hour, also when the pods that could not be made are there by now.
+    missing = len(pods) <= hosts
+    for event in found.warnings_about("RayCluster", cluster) if missing else ():
         if event.get("reason") in NO_PODS and ADMISSION.search(event.get("message", "")):
             yield f"{event['reason']}: {event['message']}"
     for pod in pods:

@@ -61,7 +61,7 @@ def look_at_run(wanted: WantedRun, found: FoundRun) -> RunLook:
     for event in found.warnings_about("RayJob", wanted.name):
         if event.get("reason") == "FailedToCreateRayCluster" and ADMISSION.search(event.get("message", "")):
             return RunLook("refused", failure=f"{event['reason']}: {event['message']}")
-    never = next(never_running(found, cluster, pods), None)
+    never = next(never_running(found, cluster, pods, wanted.hosts), None)
     if never:
         return RunLook("pods", failure=never)
     if state == "Running":

@@ -158,7 +158,8 @@ class KubeRay:
 
     def run_pods(self, service: Json) -> None:
         """Let the pods of the service run, at the test's address."""
-        status = {"phase": "Running", "podIP": self.address, "podIPs": [{"ip": self.address}]}
+        here = {"podIP": self.address, "podIPs": [{"ip": self.address}]}
+        status = {"phase": "Running", "conditions": None, "containerStatuses": None, **here}
         for pod in self.pods_of(service):
             if pod.get("status", {}).get("phase") != "Running":
                 answer = self.client.patch(
