@@ -17,9 +17,9 @@ still one `TPU`; TPUAccelerator then counts twice the bundles, and uses only the
 import math
 
 from workloads.spec import ServiceLaunch, VllmSpec
+from workloads.spec.engines import PIPELINE
 
 LLM_IMPORT_PATH = "ray.serve.llm:build_openai_app"
-PIPELINE = "pipeline_parallel_size"
 RESERVE_TRY_S = 100
 """How long a replica's constructor waits for a slice before it fails
 (ray/_private/accelerators/tpu.py, DEFAULT_TPU_HEAD_RESERVATION_TIMEOUT_S, which LLMConfig has no key for)."""

@@ -17,9 +17,14 @@ from collections.abc import Mapping
 MARK_IMPORT_PATH = "workloads.serve.mark:build"
 
 
+def digest(value: object) -> str:
+    """12 hexadecimal digits that another JSON value does not have."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:12]
+
+
 def mark_of(application: Mapping[str, object]) -> str:
     """The name of the deployment that goes with this application."""
-    return f"mark-{hashlib.sha256(json.dumps(application, sort_keys=True).encode()).hexdigest()[:12]}"
+    return f"mark-{digest(application)}"
 
 
 def mark_name(service: str) -> str:

@@ -91,5 +91,5 @@ def lacks_tokens(ray: RaySpec, ray_version: str) -> str | None:
 
 
 def numbers(version: str) -> tuple[int, ...]:
-    """`1.5.1` as (1, 5, 1)."""
+    """`1.33.0-gke.1712000` as (1, 33, 0, 1712000)."""
     return tuple(int(number) for number in re.findall(r"[0-9]+", version))

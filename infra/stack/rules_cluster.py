@@ -1,12 +1,12 @@
 """Rules about the cluster of a `gke` platform: one that is there already is not changed, versions know the slices."""
 
-import re
 from collections.abc import Iterator, Sequence
 
 from infra.stack.gke import GkePlatform
 from infra.stack.model import LocalPlatform, PoolSpec
 from infra.stack.plain import Plain, without_secrets
 from infra.stack.problems import Problem
+from infra.stack.ray import numbers
 from infra.stack.rules_modes import LENT
 from infra.stack.rules_network import RANGES, host_bits
 from infra.stack.translate import Entry
@@ -80,10 +80,10 @@ def version_problems(entry: Platform, pools: Sequence[Entry[PoolSpec]]) -> Itera
         if pool.spec is not None and pool.sound("capacity") and pool.spec.capacity in LENT:
             needs.append((LENT_VERSION, f"{pool.key}.capacity: {pool.spec.capacity}"))
     # `1.33` alone is its newest release, so only as many numbers are compared as are written.
-    numbers = _numbers(version)
-    missing = [need for need in needs if numbers < _numbers(need[0])[: len(numbers)]]
+    written = numbers(version)
+    missing = [need for need in needs if written < numbers(need[0])[: len(written)]]
     if missing:
-        first, why = max(missing, key=lambda need: _numbers(need[0]))
+        first, why = max(missing, key=lambda need: numbers(need[0]))
         yield Problem(
             key=f"{entry.key}.cluster.version",
             value=version,
@@ -124,8 +124,3 @@ def _not_ours(entry: Platform, adopted: str) -> Iterator[Problem]:
             reason=f"cluster.{adopted} names a cluster that is there already: neither it nor its network is changed",
             allowed=(f"only without cluster.{adopted}",),
         )
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    """`1.33.0-gke.1712000` as (1, 33, 0, 1712000)."""
-    return tuple(int(number) for number in re.findall(r"[0-9]+", version))

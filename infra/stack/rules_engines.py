@@ -10,10 +10,9 @@ from infra.stack.problems import Problem
 from infra.stack.rules_pools import Pool
 from infra.stack.translate import Entry, dotted
 from workloads.spec import AppSpec, ServiceSpec, Slice, VllmSpec
-from workloads.spec.engines import DERIVED_FROM_SLICE, SAID_ELSEWHERE
+from workloads.spec.engines import DERIVED_FROM_SLICE, PIPELINE, SAID_ELSEWHERE
 
 ENGINES = ("jax", "vllm", "app")
-PIPELINE = "pipeline_parallel_size"
 _HUB_MODEL = re.compile(r"[A-Za-z0-9][-_.A-Za-z0-9]*(/[A-Za-z0-9][-_.A-Za-z0-9]*)?")
 _NAMES_ONE = re.compile(r"_(env|file|name|path|var)$")
 """The end of a key that says where a secret is, and is none."""

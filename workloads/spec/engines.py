@@ -9,6 +9,7 @@ IMPORT_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*([.][A-Za-z_][A-Za-z0-9_]*)*:[A-Za-z_]
 PATH_PATTERN = r"^/[-._~%/A-Za-z0-9]*$"
 """The path of a URL below a service's own."""
 
+PIPELINE = "pipeline_parallel_size"
 DERIVED_FROM_SLICE = (
     "tensor_parallel_size",
     "data_parallel_size",

@@ -10,7 +10,8 @@ from infra.platforms.errors import PlatformError
 from infra.platforms.gke.found import is_head
 from infra.platforms.gke.kubernetes_api import Kubernetes, look_up
 from infra.platforms.gke.ray_of import ray_of
-from infra.platforms.gke.seeing import SUBMITTER, Seeing
+from infra.platforms.gke.run_found import SUBMITTER
+from infra.platforms.gke.seeing import Seeing
 from infra.platforms.ray_logs import QUIET_S, Lines
 from infra.platforms.ray_runs import output
 from infra.platforms.serve_logs import replica_output

@@ -1,13 +1,10 @@
 """One RayService for each service and one RayJob for each job's run, or what begins its runs at their times. Pure."""
 
-import hashlib
-import json
-
 import yaml
 
 from infra.plan.chips import upgrade_strategy
 from infra.plan.identity import CLUSTER
-from infra.plan.mark import mark_application
+from infra.plan.mark import digest, mark_application
 from infra.plan.workloads import serve_application
 from infra.platforms.gke import guarded
 from infra.platforms.gke.cluster import Manifest, ray_cluster
@@ -42,8 +39,7 @@ def ray_service(platform: GkePlatform, stack: StackSpec, service: ServiceSpec, m
     application = application_of(platform, stack, service, model_version)
     tells_itself = isinstance(service.engine, EngineSpec)
     applications = [application] if tells_itself else [application, mark_application(application)]
-    one_slice = json.dumps(_service_cluster(platform, stack, service, 1), sort_keys=True)
-    mark = {CLUSTER: hashlib.sha256(one_slice.encode()).hexdigest()[:12]}
+    mark = {CLUSTER: digest(_service_cluster(platform, stack, service, 1))}
     return {
         "apiVersion": "ray.io/v1",
         "kind": "RayService",

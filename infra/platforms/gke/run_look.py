@@ -7,6 +7,7 @@ that is over keeps its RayJob; only the Ray cluster goes.
 import re
 from dataclasses import dataclass
 
+from infra.plan.identity import QUEUE_LABEL
 from infra.platforms.gke.pods import ADMISSION, how_far, never_running, why_not_running
 from infra.platforms.gke.run_found import FoundRun
 from infra.platforms.serve_reason import cause_of
@@ -51,7 +52,7 @@ def look_at_run(wanted: WantedRun, found: FoundRun) -> RunLook:
         return _failed(_why_failed(found))
     if state in ("Suspended", "Suspending"):
         # Kueue writes the field that asks for it.
-        if "kueue.x-k8s.io/queue-name" in found.run["metadata"].get("labels", {}):
+        if QUEUE_LABEL in found.run["metadata"].get("labels", {}):
             return RunLook(f"waits in the queue: {found.queue or 'not admitted yet'}")
         return _failed("it is suspended") if found.run["spec"].get("suspend") else RunLook("begins again")
     if state == "Retrying":

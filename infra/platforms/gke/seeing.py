@@ -5,6 +5,7 @@ from infra.plan.launches import job_launch
 from infra.platforms.gke.found import CLUSTER_LABEL, RAY_API, Found, Object, is_head, when
 from infra.platforms.gke.kubernetes_api import Kubernetes, look_up
 from infra.platforms.gke.look import Wanted, blocked_by, look, stuck
+from infra.platforms.gke.run_found import SUBMITTER
 from infra.platforms.gke.runs_seen import SUBMITTED_LABEL, run_seen, step_in
 from infra.platforms.gke.schedule import LABEL as SCHEDULE_LABEL
 from infra.platforms.gke.schedule import schedule_name
@@ -13,9 +14,6 @@ from infra.platforms.gke.waiting import Expected, service_url, unanswered
 from infra.platforms.state_seen import PoolSeen, RunSeen, ServiceSeen
 from infra.stack import GkePlatform, PoolSpec, StackSpec
 from workloads.spec import JobSpec, ServiceSpec
-
-SUBMITTER = "ray-job-submitter"
-"""Container of the pod that submits a RayJob's command and prints its output."""
 
 
 class Seeing:

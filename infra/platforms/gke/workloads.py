@@ -1,7 +1,5 @@
 """The RayServices and RayJobs of a stack, and the waits for the services' answers, inside a running Pulumi program."""
 
-import hashlib
-import json
 from collections.abc import Callable
 from functools import partial
 
@@ -10,7 +8,7 @@ import pulumi
 from infra.components.ray_service import RayService
 from infra.plan.chips import upgrade_strategy
 from infra.plan.health import api_url, health_of
-from infra.plan.mark import mark_of
+from infra.plan.mark import digest, mark_of
 from infra.platforms.gke.around import around_service, before_all
 from infra.platforms.gke.cluster import Manifest
 from infra.platforms.gke.job_workloads import deploy_jobs
@@ -90,7 +88,7 @@ def _told(platform: GkePlatform, stack: StackSpec, service: ServiceSpec) -> Call
             "serveConfigV2": str(_spec(manifest)["serveConfigV2"]),
             "mark": expected.mark,
             "config_mark": expected.wanted.mark,
-            "manifest": hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:12],
+            "manifest": digest(manifest),
         }
 
     return told
