@@ -88,8 +88,9 @@ def _build_plane(work: Path, target: Path) -> None:
 
 def _build_provider(work: Path, target: Path) -> None:
     """The provider's own main embeds generated files that its module lacks; ours embeds those that it has."""
-    listed = run_go([_go(), "list", "-m", "-f", "{{.Dir}}", PROVIDER_MODULE], work, "provider", say)
-    generated = Path(listed.strip()) / "cmd" / "pulumi-resource-kubernetes"
+    # Not `go list -m`: of a module that nothing has downloaded yet it names no folder.
+    told = json.loads(run_go([_go(), "mod", "download", "-json", PROVIDER_MODULE], work, "provider", say))
+    generated = Path(told["Dir"]) / "cmd" / "pulumi-resource-kubernetes"
     schema = json.loads((generated / "schema.json").read_text())
     (work / "schema.json").write_text(json.dumps({**schema, "version": PROVIDER}))
     (work / "terraform-mapping.json").write_bytes((generated / "terraform-mapping.json").read_bytes())
