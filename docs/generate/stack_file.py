@@ -28,6 +28,7 @@ from infra.stack import (
 )
 from infra.stack.forms import form_of
 from infra.stack.parse import SECRETS
+from infra.stack.rules_env import COPIED_BY_LLM
 from infra.stack.rules_modes import LENT, NOT_LENT_GENERATIONS, SECOND_NIC_GENERATIONS
 from infra.stack.rules_names import CPU_POOL, LONGEST_NODE_POOL
 from infra.stack.rules_network import (
@@ -48,6 +49,7 @@ from workloads.spec import (
     JobSpec,
     MeshSpec,
     ModelSpec,
+    SecretKey,
     ServiceSpec,
     VllmSpec,
 )
@@ -127,6 +129,11 @@ SECTIONS: tuple[tuple[str, str, type[BaseModel]], ...] = (
         "What runs to its end on one slice: the bundled recipe, from a text to a model, or a command of your own.",
         JobSpec,
     ),
+    (
+        "`tpu-ray:services[].secret_env`, `tpu-ray:jobs[].secret_env`",
+        "Below each variable's name: where Kubernetes has its value. See [delivery](delivery.md).",
+        SecretKey,
+    ),
     ("`tpu-ray:jobs[].model`", "A model of the Llama family, trained from scratch.", ModelSpec),
     (
         "`tpu-ray:jobs[].mesh`",
@@ -167,7 +174,10 @@ RULES = (
     "divides the heads.",
     "A job with an `entrypoint` of its own has none of the recipe's keys: "
     f"{', '.join(f'`{key}`' for key in RECIPE_KEYS)}.",
-    "No variable of `env` is called like a secret, and none is one that the slice, Ray or the platform sets.",
+    "No variable of `env` is called like a secret, none of `env` and `secret_env` is one that the slice, Ray or the "
+    "platform sets, and none stands in both. A service with `engine: vllm` has neither "
+    f"{' nor '.join(f'`{name}`' for name in COPIED_BY_LLM)}: Ray Serve LLM would show it; its key is "
+    "`tpu-ray:hubToken`.",
     "`time_zone` and `keep_runs` stand with `schedule`. `up` starts no scheduled run, so such a job has no `wait`, and "
     f"no service has its model; its `<name>-<run>` is {TIME_LENGTH} characters shorter, for the time behind it.",
     "`suspend: true` stands neither with `wait` nor, on GKE, on a pool with `capacity: queued`.",
@@ -266,7 +276,7 @@ def _kind(name: str, field: FieldInfo) -> str:
     if get_origin(annotation) is dict:
         return "mapping"
     if get_origin(annotation) is Mapping:
-        return "mapping of names to texts"
+        return "mapping of names to texts" if get_args(annotation)[1] is str else "mapping of names to mappings"
     if get_origin(annotation) is tuple:
         return _LISTS.get(name, _WHOLE_NUMBERS)
     if get_origin(annotation) is Literal:

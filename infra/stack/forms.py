@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from workloads.spec.engines import IMPORT_PATTERN, PATH_PATTERN
 from workloads.spec.job import SCHEDULE_PATTERN, ZONE_PATTERN
+from workloads.spec.secret import SECRET_KEY_PATTERN, SECRET_PATTERN
 from workloads.spec.service import NAME_PATTERN
 
 # https://cloud.google.com/resource-manager/docs/creating-managing-projects
@@ -35,8 +36,6 @@ VERSION = r"^[0-9]+[.][0-9]+[.][0-9]+$"
 OPERATOR_VERSION = r"^1[.][0-9]+[.][0-9]+$"
 # https://docs.ray.io/en/latest/cluster/kubernetes/user-guides/kuberay-gcs-ft.html
 REDIS = r"^(rediss?://)?[a-zA-Z0-9]([-.a-zA-Z0-9]*[a-zA-Z0-9])?:[0-9]{1,5}$"
-# https://kubernetes.io/docs/concepts/configuration/secret/#restriction-names-data
-SECRET_KEY = r"^[-._a-zA-Z0-9]{1,253}$"
 
 
 @dataclass(frozen=True)
@@ -137,5 +136,13 @@ _FORMS = {
     VERSION: Form("a version of Ray has three numbers", "a version such as 2.60.0", _version),
     OPERATOR_VERSION: Form("a version of KubeRay has three numbers", "a version such as 1.6.0", _operator_version),
     REDIS: Form("a Redis is named by its host and port, and by nothing else", "redis.ml.svc:6379", _front(REDIS)),
-    SECRET_KEY: Form("a key of a Kubernetes secret has letters, digits, `-`, `_` and `.`", "password", _none),
+    SECRET_PATTERN: Form(
+        "a Kubernetes secret's name has lower-case letters, digits, dashes and dots, and begins and ends with neither "
+        "of the last two",
+        "a name such as my-keys",
+        slug,
+    ),
+    SECRET_KEY_PATTERN: Form(
+        "a key of a Kubernetes secret has letters, digits, `-`, `_` and `.`", "a key such as api-key", _none
+    ),
 }

@@ -10,6 +10,7 @@ from infra.stack.problems import Problem, StackError
 from infra.stack.rules_bucket import bucket_problems
 from infra.stack.rules_capacity import capacity_problems
 from infra.stack.rules_engines import engine_in_full, engine_problems, placed_by_pool
+from infra.stack.rules_env import A_SECRET, env_problems
 from infra.stack.rules_fit import fit_problems
 from infra.stack.rules_gke import gke_problems
 from infra.stack.rules_jobs import job_problems
@@ -56,6 +57,7 @@ def parse_stack(config: Mapping[str, object], project: str = "tpu-ray") -> Stack
     problems += engine_problems(services, known, platform)
     problems += job_problems(jobs, known)
     problems += run_problems(jobs, services, _queued(platform, pools))
+    problems += env_problems(services, jobs)
     problems += capacity_problems(services, jobs, known)
     problems += fit_problems(platform, services, jobs, known)
     problems += bucket_problems(platform, services, jobs) if platform else ()
@@ -182,6 +184,7 @@ def _entries(mine: Mapping[str, Plain], name: str, project: str, problems: list[
             problem
             for problem in found
             if not (hidden and "[secret]" in json.dumps(problem.value))
+            and not problem.key.startswith(tuple(f"{at}." for at in hidden))
             and not (long_name and problem.key == f"{place}.name" and problem.reason.endswith("fit"))
         ]
     return entries
@@ -222,21 +225,24 @@ def _decoded(value: Plain) -> Plain:
     return value
 
 
-def _has_secrets(value: Plain, key: str, project: str, problems: list[Problem]) -> bool:
-    found = list(secrets_in(value, key))
+def _has_secrets(value: Plain, key: str, project: str, problems: list[Problem]) -> list[str]:
+    """The places of all secrets in a value, each of which is a problem."""
+    found = [place.removesuffix(".secure") for place in secrets_in(value, key)]
     own = tuple(f"{project}:{name}" for name in SECRETS)
-    problems += [
-        Problem(
-            key=place.removesuffix(".secure"),
-            value="[secret]",
-            reason="one secret makes the whole value secret, and what decides how much is built must be readable; "
-            "a secret is a top-level key of its own",
-            allowed=own,
-            nearest=own[0],
+    why = "one secret makes the whole value secret, and what decides how much is built must be readable"
+    for place in found:
+        named = ".secret_env." in place
+        instead = "what is named here is the Kubernetes secret" if named else "a secret is a top-level key of its own"
+        problems.append(
+            Problem(
+                key=place,
+                value="[secret]",
+                reason=f"{why}; {instead}",
+                allowed=(A_SECRET,) if named else own,
+                nearest=None if named else own[0],
+            )
         )
-        for place in found
-    ]
-    return bool(found)
+    return found
 
 
 def _in_order(problems: list[Problem], project: str) -> list[Problem]:

@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from infra.stack import forms
+from workloads.spec.secret import SECRET_KEY_PATTERN, SECRET_PATTERN
 from workloads.spec.service import NAME_PATTERN
 
 TOKENS_OPERATOR, TOKENS_RAY = "1.5.1", "2.52.0"
@@ -26,12 +27,12 @@ class GcsFaultTolerance(_Frozen):
     )
     password_secret: str | None = Field(
         default=None,
-        pattern=NAME_PATTERN,
-        max_length=63,
+        pattern=SECRET_PATTERN,
+        max_length=253,
         description="Name of the Kubernetes secret with its password, in the namespace of the workloads; absent: "
         "it has none.",
     )
-    password_key: str = Field(default="password", pattern=forms.SECRET_KEY, description="The key in that secret.")
+    password_key: str = Field(default="password", pattern=SECRET_KEY_PATTERN, description="The key in that secret.")
 
 
 class RaySpec(_Frozen):

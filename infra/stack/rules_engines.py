@@ -8,7 +8,7 @@ from infra.stack.model import LocalPlatform
 from infra.stack.plain import Plain, is_secret_name, plain, without_secrets
 from infra.stack.problems import Problem
 from infra.stack.rules_pools import Pool
-from infra.stack.translate import Entry, dotted
+from infra.stack.translate import NO_SUCH_KEY, Entry, dotted
 from workloads.spec import AppSpec, ServiceSpec, Slice, VllmSpec
 from workloads.spec.engines import DERIVED_FROM_SLICE, PIPELINE, SAID_ELSEWHERE
 
@@ -37,7 +37,7 @@ def placed_by_pool(problems: Sequence[Problem]) -> list[Problem]:
     )
     return [
         problem.model_copy(update={"reason": reason, "allowed": (), "nearest": None})
-        if problem.reason == "there is no such key here"
+        if problem.reason == NO_SUCH_KEY
         and ".engine." in problem.key
         and _PLACES.search(problem.key.rpartition(".")[2].lower())
         else problem

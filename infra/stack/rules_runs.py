@@ -1,25 +1,15 @@
-"""Rules about how runs are started, kept and ended: the user's own command, its environment, schedules, suspension."""
+"""Rules about how runs are started, kept and ended: the user's own command, schedules, suspension."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from infra.stack.plain import Plain, is_secret_name, without_secrets
+from infra.stack.plain import without_secrets
 from infra.stack.problems import Problem
 from infra.stack.rules_schedule import schedule_problems
-from infra.stack.translate import Entry
+from infra.stack.translate import NO_SUCH_KEY, Entry
 from workloads.spec import JobSpec, ServiceSpec
 from workloads.spec.job import RECIPE_KEYS
 
-ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-"""IEEE 1003.1, 8.1: a shell takes no other."""
-GIVEN = re.compile(
-    r"MEGASCALE_|TPU_(WORKER_|NAME$|TOPOLOGY|ACCELERATOR|CHIPS_PER|HOST_BOUNDS|PROCESS_|VISIBLE_|RAY_)"
-    r"|RAY_(ADDRESS$|JOB_|AUTH_|CLUSTER_NAME$)|KUBERAY_|KUBERNETES_"
-)
-"""What the slice, Ray and Kubernetes say themselves, and say otherwise after a restart.
-https://github.com/ray-project/ray/pull/62893"""
-
-NO_SUCH_KEY = "there is no such key here"
 KUBERAY_WORDS: Mapping[str, tuple[str, str]] = {
     "shutdownafterjobfinishes": (
         "keep_cluster_s",
@@ -59,7 +49,6 @@ def run_problems(
     """Everything that is wrong with how runs are started. `queued` are the pools of that capacity on GKE."""
     for entry in jobs:
         yield from _recipe_keys(entry)
-        yield from _env(entry)
         yield from schedule_problems(entry)
         yield from _suspended(entry, queued)
     scheduled = {f"job:{entry.text('name')}": entry for entry in jobs if entry.text("schedule") is not None}
@@ -83,29 +72,6 @@ def _recipe_keys(entry: Entry[JobSpec]) -> Iterator[Problem]:
                 value=without_secrets(entry.raw[name]),
                 reason=f"this is the bundled recipe's; what {entry.key}.entrypoint takes stands in it",
             )
-
-
-def _env(entry: Entry[JobSpec]) -> Iterator[Problem]:
-    found = entry.raw.get("env")
-    if not isinstance(found, dict):
-        return
-    for name, value in found.items():
-        key, shown = f"{entry.key}.env.{name}", _shown(name, value)
-        if is_secret_name(name):
-            reason = "this is called like a secret, and everybody who may read the run would see it"
-            yield Problem(key=key, value=shown, reason=reason, allowed=("plain text that is no secret",))
-        elif not ENV_NAME.fullmatch(name):
-            close = re.sub(r"[^A-Za-z0-9_]", "_", name)
-            near = close if ENV_NAME.fullmatch(close) else None
-            reason = "a variable's name has letters, digits and underscores, no digit first"
-            yield Problem(key=key, value=shown, reason=reason, allowed=("a name such as LOG_LEVEL",), nearest=near)
-        elif GIVEN.match(name):
-            reason = "the slice, Ray or the platform says this itself, to each host and at each restart anew"
-            yield Problem(key=key, value=shown, reason=reason, allowed=("any other variable",))
-
-
-def _shown(name: str, value: Plain) -> Plain:
-    return "[secret]" if is_secret_name(name) else without_secrets(value)
 
 
 def _suspended(entry: Entry[JobSpec], queued: set[str]) -> Iterator[Problem]:

@@ -18,6 +18,7 @@ from workloads.spec.nearest import nearest
 
 Model = TypeVar("Model", bound=BaseModel)
 Path = tuple[str | int, ...]
+NO_SUCH_KEY = "there is no such key here"
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,8 @@ def read_entry(model: Any, raw: Plain, key: str) -> tuple[Entry[Any], list[Probl
         broken.add(place)
         repaired = _without(repaired, place, missing=detail["type"] == "missing")
         if not isinstance(detail.get("ctx", {}).get("error"), SliceError):
-            problems.append(_problem(detail, place, raw, key, model))
+            problem = _problem(detail, place, raw, key, model)
+            problems.append(_hidden(problem) if "secret_env" in place else problem)
     try:
         spec = _validate(adapter, repaired)
     except ValidationError:
@@ -162,6 +164,8 @@ _REQUIRED: dict[str, Plain] = {
     "zone": "us-east5-a",
     "image": "x",
     "storage": "gs://my-bucket",
+    "secret": "x",
+    "key": "x",
 }
 
 _ANY_SLICE: dict[str, Plain] = {"generation": "v6e", "topology": "1x1", "machine_type": None}
@@ -179,9 +183,7 @@ def _problem(detail: ErrorDetails, place: Path, raw: Plain, key: str, model: Any
         known = _known_keys(model, raw, place[:-1])
         name = str(place[-1])
         shown = "[secret]" if name == "secure" or is_secret_name(name) else shown
-        return Problem(
-            key=where, value=shown, reason="there is no such key here", allowed=known, nearest=nearest(name, known)
-        )
+        return Problem(key=where, value=shown, reason=NO_SUCH_KEY, allowed=known, nearest=nearest(name, known))
     if kind == "union_tag_invalid":
         of_engine = "engine" in place
         tags = _tags(model.model_fields["engine"].annotation if of_engine else model)
@@ -236,6 +238,14 @@ def _problem(detail: ErrorDetails, place: Path, raw: Plain, key: str, model: Any
         allowed=allowed,
         nearest=_as_wanted(value, wanted, place),
     )
+
+
+def _hidden(problem: Problem) -> Problem:
+    """What stands where a secret is only to be named may be the secret itself."""
+    if problem.value is None:
+        return problem
+    near = problem.nearest if problem.reason == NO_SUCH_KEY else None
+    return problem.model_copy(update={"value": "[secret]", "nearest": near})
 
 
 _BOUNDS = {

@@ -103,6 +103,19 @@ EDITS = (
         {"full": ("in place", "late", 4)},
     ),
     ServiceEdit("services full: ready_timeout_s", service("full", ready_timeout_s=1200)),
+    ServiceEdit("services full: wait", service("full", wait=False)),
+    ServiceEdit(
+        "services full: secret_env",
+        service("full", secret_env={"API_KEY": {"secret": "keys", "key": "api-key"}}),
+        ("replace RayService full: cluster",),
+        {"full": ("replaced", "gone", 4)},
+    ),
+    ServiceEdit(
+        "services spare: secret_env",
+        service("spare", secret_env={"API_KEY": {"secret": "keys", "key": "api-key"}}),
+        ("update RayService spare: cluster",),
+        {"spare": ("beside", "all", 8)},
+    ),
     ServiceEdit(
         "services full: reserve_timeout_s",
         service("full", reserve_timeout_s=200),

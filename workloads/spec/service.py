@@ -1,10 +1,12 @@
 """A service: one model, answering over HTTP from replicas that each own a whole slice."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from workloads.spec.engines import AppSpec, VllmSpec
+from workloads.spec.secret import SecretKey
 
 NAME_PATTERN = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"
 """A DNS-1035 label: what Kubernetes lets a service be called."""
@@ -85,6 +87,20 @@ class ServiceSpec(BaseModel):
         ge=1,
         le=86400,
         description="How long a replica waits for a free slice of its pool. Engine `app` waits as its code says.",
+    )
+    secret_env: Mapping[str, SecretKey] = Field(
+        default={},
+        max_length=100,
+        # It is the pods', and no argument of what runs in them.
+        exclude=True,
+        description="Environment variables whose values are secrets, on all hosts of the service: name to "
+        "`{secret, key}`. On `local`, what the variable is where `up` starts the cluster.",
+    )
+    wait: bool = Field(
+        default=True,
+        exclude=True,
+        description="Whether `up` waits until the service answers, and fails where it does not. With `false` it is "
+        "green as soon as the service is asked for; `tpu-ray status` tells what became of it.",
     )
     paused: bool = Field(
         default=False,

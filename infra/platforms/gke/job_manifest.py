@@ -2,7 +2,6 @@
 
 import re
 import shlex
-from collections.abc import Mapping
 
 import yaml
 
@@ -15,6 +14,7 @@ from infra.platforms.gke import guarded
 from infra.platforms.gke.cluster import Manifest, ray_cluster
 from infra.platforms.gke.code import job_code, runtime_env
 from infra.platforms.gke.launches import job_launch
+from infra.platforms.gke.pod_env import with_env
 from infra.stack import GkePlatform, StackSpec
 from workloads.spec import JobLaunch, JobSpec
 from workloads.spec.run import TIME_OF_RUN
@@ -40,6 +40,7 @@ def ray_job(platform: GkePlatform, stack: StackSpec, job: JobSpec) -> Manifest:
         # that of the head by the rules of Windows. `a && b` would run b in the submitter.
         entrypoint, env = BY_VARIABLE, {**env, COMMAND_VARIABLE: job.entrypoint}
     queued, code = pool.capacity == "queued", runtime_env(platform, job_code(platform))
+    cluster = with_env(ray_cluster(platform, pool, 1), env, job.secret_env)
     labels = {"app.kubernetes.io/managed-by": "tpu-ray", **({QUEUE_LABEL: QUEUE} if queued else {})}
     return {
         "apiVersion": "ray.io/v1",
@@ -58,7 +59,7 @@ def ray_job(platform: GkePlatform, stack: StackSpec, job: JobSpec) -> Manifest:
             # Of a queued run Kueue writes it. Of a scheduled job it is the schedule that stops.
             **({} if queued or job.schedule else {"suspend": job.suspend}),
             "submitterPodTemplate": guarded.submitter(platform, job.name),
-            "rayClusterSpec": guarded.of_job(platform, _with_env(ray_cluster(platform, pool, 1), env), job.name),
+            "rayClusterSpec": guarded.of_job(platform, cluster, job.name),
         },
     }
 
@@ -82,25 +83,3 @@ def hands_over_slice(stack: StackSpec, job: JobSpec) -> bool:
     pool = stack.pool(job.pool)
     served = any(service.model == f"{JOB_MODEL}{job.name}" and service.pool == job.pool for service in stack.services)
     return served and in_use(stack, pool) > pool.slices.max
-
-
-def _with_env(cluster: Manifest, env: Mapping[str, str]) -> Manifest:
-    """The Ray cluster with these variables in the containers of all its hosts, the head's too: the command runs there.
-
-    Not as Ray's `runtime_env`: KubeRay puts that between double quotes into a shell command, where `$` has a meaning.
-    """
-    head, workers = cluster["headGroupSpec"], cluster["workerGroupSpecs"]
-    assert isinstance(workers, list)
-    groups = [_group_with_env(group, env) for group in (head, *workers)]
-    return {**cluster, "headGroupSpec": groups[0], "workerGroupSpecs": groups[1:]}
-
-
-def _group_with_env(group: Manifest, env: Mapping[str, str]) -> Manifest:
-    template = group["template"]
-    assert isinstance(template, dict)
-    first, *others = template["spec"]["containers"]
-    ours = [entry for entry in first["env"] if entry["name"] not in env]
-    # Kubernetes reads `$$` as `$`, and `$(NAME)` as another variable.
-    theirs = [{"name": name, "value": value.replace("$", "$$")} for name, value in env.items()]
-    containers = [{**first, "env": [*ours, *theirs]}, *others]
-    return {**group, "template": {**template, "spec": {**template["spec"], "containers": containers}}}

@@ -12,6 +12,7 @@ from infra.platforms.gke.code import runtime_env, service_code
 from infra.platforms.gke.job_manifest import ray_job
 from infra.platforms.gke.launches import service_launch
 from infra.platforms.gke.models import job_name, stage_job, staged_models
+from infra.platforms.gke.pod_env import with_env
 from infra.platforms.gke.schedule import schedule_manifests
 from infra.platforms.gke.vllm_pods import with_vllm
 from infra.stack import GkePlatform, StackSpec
@@ -67,6 +68,7 @@ def _service_cluster(platform: GkePlatform, stack: StackSpec, service: ServiceSp
     cluster = ray_cluster(platform, stack.pool(service.pool), slices)
     if isinstance(service.engine, VllmSpec):
         cluster = with_vllm(cluster, service)
+    cluster = with_env(cluster, {}, service.secret_env)
     return guarded.of_service(platform, cluster, service.name)
 
 

@@ -8,6 +8,7 @@ import httpx
 
 from infra.platforms.errors import PlatformError
 from infra.platforms.gke.kubernetes_api import Kubernetes
+from infra.platforms.gke.missing_secret import next_step
 from infra.platforms.gke.run_found import FoundRun, look_up_run
 from infra.platforms.gke.run_look import RunLook, WantedRun, look_at_run, run_blocked_by
 
@@ -68,6 +69,7 @@ def _look(kubernetes: Kubernetes, expected: ExpectedRun) -> tuple[FoundRun | Non
 def _failed(expected: ExpectedRun, failure: str) -> PlatformError:
     suspended = failure == "it is suspended"
     again = "correct what the reason names, then begin it again with another `run:` of the job, and `up`"
+    again = next_step(failure, expected.wanted.namespace, again)
     return PlatformError(
         f"run {expected.wanted.name} did not succeed",
         key="tpu-ray:jobs",

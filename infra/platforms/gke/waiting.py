@@ -12,6 +12,7 @@ from infra.platforms.errors import PlatformError
 from infra.platforms.gke.found import Found
 from infra.platforms.gke.kubernetes_api import Kubernetes, look_up
 from infra.platforms.gke.look import Look, Wanted, blocked_by, look
+from infra.platforms.gke.missing_secret import next_step
 
 SERVE_PORT = 8000
 SETTLE_S = 10.0
@@ -118,7 +119,7 @@ def _failed(expected: Expected, failure: str) -> PlatformError:
         key="tpu-ray:services",
         wanted=_words(expected),
         found=failure,
-        next_step="correct what the reason names, then `up` again",
+        next_step=next_step(failure, expected.wanted.namespace, "correct what the reason names, then `up` again"),
     )
 
 

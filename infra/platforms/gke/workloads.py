@@ -18,7 +18,7 @@ from infra.platforms.gke.manifests import application_of, ray_service
 from infra.platforms.gke.models import deploy_models
 from infra.platforms.gke.order import after
 from infra.platforms.gke.ready_resource import Ready
-from infra.platforms.gke.waiting import Expected
+from infra.platforms.gke.waiting import Expected, service_url
 from infra.platforms.paused import tell_paused
 from infra.stack import GkePlatform, StackSpec
 from workloads.spec import EngineSpec, ServiceSpec
@@ -52,11 +52,15 @@ def deploy_workloads(
             {"manifest": {**manifest, "spec": spec}, "beside": beside},
             runs.behind(behind, service),
         )
+        expected = _expected(platform, stack, service)
+        if not service.wait:
+            endpoints[service.name] = pulumi.Output.from_input(api_url(service, service_url(expected.wanted)))
+            continue
         ready = Ready(
             service.name,
             login=login,
             context=platform.cluster.context,
-            expected=_expected(platform, stack, service),
+            expected=expected,
             mark=told["mark"],
             config_mark=told["config_mark"],
             uid=made.uid,

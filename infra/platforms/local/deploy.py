@@ -17,8 +17,9 @@ from infra.platforms.local.job_command import limited
 from infra.platforms.local.job_resource import JobFinished, JobRun
 from infra.platforms.local.leaving import declared
 from infra.platforms.local.model_resource import ModelStaged, models_folder
-from infra.platforms.local.readiness import Expected
+from infra.platforms.local.readiness import Expected, service_url
 from infra.platforms.local.ready_resource import Ready
+from infra.platforms.local.secret_env import tell_lacking
 from infra.platforms.local.serve_resource import ServeApp
 from infra.platforms.local.spec import ClusterSpec
 from infra.platforms.paused import tell_paused
@@ -86,6 +87,7 @@ def deploy(
     }
     endpoints: dict[str, pulumi.Output[str]] = {}
     tell_paused(stack_name, stack)
+    tell_lacking(stack_name, stack)
     for service in services:
         application = _application(service, stack, storage, finished, application_of)
         # The session of the service's own entry: so Ready follows it, also where only the application is made anew.
@@ -98,6 +100,10 @@ def deploy(
             hands_over_slice=service.model.startswith(JOB) and _is_full(stack, service.pool),
             opts=pulumi.ResourceOptions(depends_on=[staged[service.model]] if service.model in staged else []),
         )
+        if not service.wait:
+            url = service_url(spec.http_port, service.name)
+            endpoints[service.name] = pulumi.Output.from_input(api_url(service, url))
+            continue
         ready = Ready(
             service.name,
             stack=stack_name,

@@ -53,6 +53,15 @@ def node_temp(folders: Folders, place: int) -> Path:
     return folders.ray_temp / str(place)
 
 
+def inherited(outer: Mapping[str, str]) -> dict[str, str]:
+    """What a node takes over from the environment that starts it."""
+    return {
+        key: value
+        for key, value in outer.items()
+        if key in KEPT_OF_OURS or not any(key.startswith(prefix) for prefix in DROPPED)
+    }
+
+
 def node_environment(
     outer: Mapping[str, str], folders: Folders, session: str, bin_folder: Path, host: EmulatedHost | None
 ) -> dict[str, str]:
@@ -60,11 +69,7 @@ def node_environment(
 
     `host` is None for the head, which has no TPU.
     """
-    kept = {
-        key: value
-        for key, value in outer.items()
-        if key in KEPT_OF_OURS or not any(key.startswith(prefix) for prefix in DROPPED)
-    }
+    kept = inherited(outer)
     path = kept.get("PATH", "/usr/local/bin:/usr/bin:/bin")
     own = {
         # A job's command is `python -m ...`: it must find the interpreter that Ray runs on.
