@@ -16,21 +16,23 @@ def tell_paused(stack_name: str, stack: StackSpec) -> None:
 
 
 def resources_of(stack_name: str, project: str, platform: str, service: ServiceSpec) -> tuple[str, ...]:
-    """URNs of all that is made for a service, whether it is there or not."""
+    """URNs of all that is made for a service, those that it need not have with `**`: Pulumi refuses a target that is
+    not there, unless it is a pattern."""
     start = f"urn:pulumi:{stack_name}::{project}::"
     dynamic, ray_service = f"{start}pulumi-python:dynamic/{platform}", "tpu-ray:index:RayService"
+    ready = f"{start}**:Ready::{service.name}"
     if platform == "local":
         waited_for = service.model.removeprefix(_JOB) if service.model.startswith(_JOB) else None
         finished = (f"{dynamic}:JobFinished::{waited_for}",) if waited_for else ()
-        return (*finished, f"{dynamic}:ServeApp::{service.name}", f"{dynamic}:Ready::{service.name}")
+        return (*finished, f"{dynamic}:ServeApp::{service.name}", ready)
     return (
         f"{start}{ray_service}::{service.name}",
         f"{start}{ray_service}$kubernetes:ray.io/v1:RayService::{service.name}",
-        f"{dynamic}:Ready::{service.name}",
+        ready,
+        f"{start}**:Gone::{service.name}",
         # What stands around its pods; the child of a component has the component's name.
         *(
             f"{start}tpu-ray:index:{around}**::service-{service.name}"
             for around in ("NetworkPolicy", "DisruptionBudget")
         ),
-        f"{dynamic}:Gone::{service.name}",
     )
