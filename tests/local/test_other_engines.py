@@ -1,5 +1,6 @@
 """A user's own application on the real Pulumi engine and the real Serve, and the mark that goes with it on GKE."""
 
+import json
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -11,6 +12,7 @@ from infra.plan.mark import mark_application, mark_name, mark_of
 from infra.plan.workloads import serve_application
 from infra.platforms.local import cluster
 from infra.platforms.local.applications import PATH, applications, running
+from tests.local.asking import asked_all_the_time
 from tests.local.engine import Engine
 
 pytestmark = pytest.mark.slow
@@ -47,10 +49,19 @@ def test_the_application_serves_on_the_slice_of_its_pool(engine: Engine) -> None
     assert set(engine.preview()) == {"same"}
 
 
-def test_changed_args_are_another_application(engine: Engine) -> None:
+def test_changed_args_are_another_application_and_no_request_is_lost(engine: Engine) -> None:
+    """What `plan --against` says of a service of one replica that is changed in place: requests wait."""
     engine.declare([SINGLE], [mine({"greeting": "good day"}, health="/greeting")])
-    assert engine.up().get("update") == 2
+    url = f"http://127.0.0.1:{engine.http_port}/mine/greeting"
+    with asked_all_the_time(url) as answers, asked_all_the_time(f"{url}?after_s=3") as slow_answers:
+        assert engine.up().get("update") == 2
     assert engine.get("/mine/greeting")["greeting"] == "good day"
+    for found in (answers, slow_answers):
+        assert found.lost == []
+        greetings = [json.loads(text)["greeting"] for _, text, _ in found.found]
+        assert (greetings[0], greetings[-1]) == ("hello", "good day")
+        assert greetings == sorted(greetings, reverse=True), "never the old one after the new one"
+    print(f"one replica, changed in place: {len(answers.found)} requests, none lost, longest {answers.longest_s:.1f} s")
 
 
 def test_the_applications_own_error_is_quoted_until_it_is_corrected(engine: Engine) -> None:

@@ -1,5 +1,6 @@
 """A user's own Serve application: it takes its slices as the stack file declares them, and greets."""
 
+import asyncio
 import os
 from typing import Any
 
@@ -21,7 +22,8 @@ class Greeter:
         self._greeting = greeting
 
     @api.get("/greeting")
-    def greeting(self) -> dict[str, Any]:
+    async def greeting(self, after_s: float = 0) -> dict[str, Any]:
+        await asyncio.sleep(after_s)
         return {"greeting": self._greeting, "slice": self._held.name, "pid": os.getpid()}
 
 
