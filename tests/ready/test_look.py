@@ -74,12 +74,12 @@ HOSTS = tuple(pod(f"chat-x7k2p-tpu-{host}", phase="Running") for host in range(4
 
 
 def test_it_is_ready_when_serve_runs_it_and_endpoints_are_there() -> None:
-    assert look(WANTED, found(status({"status": "RUNNING"}, ready="True"), HOSTS)).ready
+    assert look(WANTED, found(status({"status": "RUNNING"}, ready="True"), HOSTS)).there
 
 
 def test_a_replica_more_is_waited_for_also_while_serve_has_not_heard_of_it() -> None:
     looked = look(WANTED, found(status({"status": "RUNNING"}, ready="True"), HOSTS[:2]))
-    assert not looked.ready
+    assert not looked.there
     assert "2 of 4 TPU hosts run" in looked.progress
 
 
@@ -98,7 +98,7 @@ def test_a_replica_more_is_waited_for_also_while_serve_has_not_heard_of_it() -> 
 )
 def test_it_is_not_ready_before(seen: Json, progress: str) -> None:
     looked = look(WANTED, found(seen))
-    assert not looked.ready
+    assert not looked.there
     assert looked.failure is None
     assert looked.progress.startswith(progress)
 

@@ -28,7 +28,7 @@ def seen(application: Json, mark: str = "mark-2", mark_status: str = "RUNNING", 
 
 
 def test_it_is_ready_when_serve_has_the_config_that_is_waited_for() -> None:
-    assert look(WANTED, found(seen(RUNNING), HOSTS)).ready
+    assert look(WANTED, found(seen(RUNNING), HOSTS)).there
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_it_is_ready_when_serve_has_the_config_that_is_waited_for() -> None:
 )
 def test_a_status_of_the_config_before_is_neither_ready_nor_a_failure(stale: Json) -> None:
     looked = look(WANTED, found(stale))
-    assert (looked.ready, looked.failure, looked.progress) == (False, None, "waiting for Serve to get the change")
+    assert (looked.there, looked.failure, looked.progress) == (False, None, "waiting for Serve to get the change")
     assert blocked_by(WANTED, found(stale)) == "waiting for Serve to get the change"
 
 

@@ -33,9 +33,9 @@ def status_of(course: Any, **spec: object) -> Json:
 
 def test_a_run_has_succeeded_when_ray_says_so() -> None:
     seen = look_at_run(WANTED, found(status_of(completes)))
-    assert (seen.succeeded, seen.failure) == (True, None)
+    assert (seen.there, seen.failure) == (True, None)
     # The operator has no word yet on how the driver ended.
-    assert not look_at_run(WANTED, found({"jobDeploymentStatus": "Running", "jobStatus": "SUCCEEDED"})).succeeded
+    assert not look_at_run(WANTED, found({"jobDeploymentStatus": "Running", "jobStatus": "SUCCEEDED"})).there
 
 
 @pytest.mark.parametrize(

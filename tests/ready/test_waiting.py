@@ -45,8 +45,8 @@ class Cluster(Kubernetes):
 def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Time is what passes between two looks: a second each."""
     clock = iter(range(100_000))
-    monkeypatch.setattr("infra.platforms.gke.waiting.time.sleep", lambda _: None)
-    monkeypatch.setattr("infra.platforms.gke.waiting.time.monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr("infra.platforms.gke.patience.time.sleep", lambda _: None)
+    monkeypatch.setattr("infra.platforms.gke.patience.time.monotonic", lambda: float(next(clock)))
 
 
 def wait(*services: Any, marks: tuple[str | None, ...] = ("mark2",), said: list[str] | None = None) -> str:

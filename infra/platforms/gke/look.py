@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from infra.plan.mark import mark_name
 from infra.platforms.gke.found import Found, Object, when, written_at
+from infra.platforms.gke.patience import Look
 from infra.platforms.gke.pods import NO_PODS, hosts_running, how_far, never_running, why_not_running
 from infra.platforms.serve_reason import NO_REASON, deepest_reason
 
@@ -24,15 +25,6 @@ class Wanted:
     mark: str = ""
     """The deployment that Serve lists once it has the config waited for (`infra.plan.mark`); empty where the answer of
     the service tells it."""
-
-
-@dataclass(frozen=True)
-class Look:
-    """One look. `progress` says how far it is; `failure` why it never comes; `ready`: Serve says that it runs."""
-
-    progress: str
-    ready: bool = False
-    failure: str | None = None
 
 
 def look(wanted: Wanted, found: Found) -> Look:
@@ -64,7 +56,7 @@ def look(wanted: Wanted, found: Found) -> Look:
         # A replica more begins with its hosts; until Serve has heard of it, what runs already is all that it knows.
         if hosts_running(pods) < wanted.hosts:
             return Look(how_far(wanted.hosts, found, cluster, pods))
-        return Look("RUNNING", ready=True)
+        return Look("RUNNING", there=True)
     said = "" if reason == NO_REASON else f": {reason.splitlines()[0][:200]}"
     return Look(f"Serve is {status or 'starting'}{said}")
 

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 
 from infra.plan.identity import QUEUE_LABEL
+from infra.platforms.gke.patience import Look
 from infra.platforms.gke.pods import ADMISSION, how_far, never_running, why_not_running
 from infra.platforms.gke.run_found import FoundRun
 from infra.platforms.serve_reason import cause_of
@@ -26,18 +27,7 @@ class WantedRun:
     hosts: int
 
 
-@dataclass(frozen=True)
-class RunLook:
-    """One look. `progress` says how far the run is; `failure` why it has not succeeded and never will. `final`: KubeRay
-    itself says so, and does not change its mind."""
-
-    progress: str
-    succeeded: bool = False
-    failure: str | None = None
-    final: bool = False
-
-
-def look_at_run(wanted: WantedRun, found: FoundRun) -> RunLook:
+def look_at_run(wanted: WantedRun, found: FoundRun) -> Look:
     """Where the run stands."""
     if found.run is None:
         return _failed(f"the RayJob {wanted.namespace}/{wanted.name} is not there any more")
@@ -45,7 +35,7 @@ def look_at_run(wanted: WantedRun, found: FoundRun) -> RunLook:
     if state == "ValidationFailed":
         return _failed(f"KubeRay refuses it: {status.get('message') or _refusal(wanted, found)}")
     if state == "Complete" and status.get("jobStatus") == "SUCCEEDED":
-        return RunLook("SUCCEEDED", succeeded=True)
+        return Look("SUCCEEDED", there=True)
     if state == "Complete":
         return _failed(f"it was stopped: Ray says {status.get('jobStatus')}{_said(found)}")
     if state == "Failed":
@@ -53,24 +43,24 @@ def look_at_run(wanted: WantedRun, found: FoundRun) -> RunLook:
     if state in ("Suspended", "Suspending"):
         # Kueue writes the field that asks for it.
         if QUEUE_LABEL in found.run["metadata"].get("labels", {}):
-            return RunLook(f"waits in the queue: {found.queue or 'not admitted yet'}")
-        return _failed("it is suspended") if found.run["spec"].get("suspend") else RunLook("begins again")
+            return Look(f"waits in the queue: {found.queue or 'not admitted yet'}")
+        return _failed("it is suspended") if found.run["spec"].get("suspend") else Look("begins again")
     if state == "Retrying":
-        return RunLook(f"failed, and begins again: {_last_words(found, 1)}")
+        return Look(f"failed, and begins again: {_last_words(found, 1)}")
     cluster = str(status.get("rayClusterName") or "")
     pods = found.pods_of(cluster)
     for event in found.warnings_about("RayJob", wanted.name):
         if event.get("reason") == "FailedToCreateRayCluster" and ADMISSION.search(event.get("message", "")):
-            return RunLook("refused", failure=f"{event['reason']}: {event['message']}")
+            return Look("refused", failure=f"{event['reason']}: {event['message']}")
     never = next(never_running(found, cluster, pods, wanted.hosts), None)
     if never:
-        return RunLook("pods", failure=never)
+        return Look("pods", failure=never)
     if state == "Running":
         line = _last_words(found, 1)
-        return RunLook(f"Ray says {status.get('jobStatus') or 'nothing yet'}" + (f": {line}" if line else ""))
+        return Look(f"Ray says {status.get('jobStatus') or 'nothing yet'}" + (f": {line}" if line else ""))
     if not state:
-        return RunLook("waiting for KubeRay to see it")
-    return RunLook(how_far(wanted.hosts, found, cluster, pods))
+        return Look("waiting for KubeRay to see it")
+    return Look(how_far(wanted.hosts, found, cluster, pods))
 
 
 def run_blocked_by(wanted: WantedRun, found: FoundRun) -> str:
@@ -87,8 +77,8 @@ def run_blocked_by(wanted: WantedRun, found: FoundRun) -> str:
     return look_at_run(wanted, found).progress + _said(found)
 
 
-def _failed(reason: str) -> RunLook:
-    return RunLook(reason, failure=reason, final=True)
+def _failed(reason: str) -> Look:
+    return Look(reason, failure=reason, final=True)
 
 
 def _refusal(wanted: WantedRun, found: FoundRun) -> str:

@@ -59,7 +59,7 @@ class Seeing:
         now = look(wanted, found)
         if now.failure:
             return seen.model_copy(update={"state": "failed", "reason": now.failure})
-        if not now.ready:
+        if not now.there:
             return seen.model_copy(update={"reason": blocked_by(wanted, found)})
         # Whatever it was told to serve: that it is what the file says now is what `up` waits for.
         if missing := unanswered(self._kubernetes, Expected(wanted, "", "", 0, health_of(service))):

@@ -1,27 +1,19 @@
 """Waiting until a RayService answers: progress, one deadline, and the deepest reason where it does not."""
 
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import httpx
 
 from infra.plan.health import BUNDLED, Health
 from infra.platforms.errors import PlatformError
-from infra.platforms.gke.found import Found
 from infra.platforms.gke.kubernetes_api import Kubernetes, look_up
-from infra.platforms.gke.look import Look, Wanted, blocked_by, look
+from infra.platforms.gke.look import Wanted, blocked_by, look
 from infra.platforms.gke.missing_secret import next_step
+from infra.platforms.gke.patience import Look, Say, Wait, wait_for
 
 SERVE_PORT = 8000
-SETTLE_S = 10.0
-"""How long a failure has to stand. After a change KubeRay reports the old application's status once more before it
-sends the new one to Serve (reconcileServe reads first, then writes)."""
-PAUSE_S = 2.0
-TOLD_EVERY_S = 15.0
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -71,7 +63,7 @@ def _object(answer: httpx.Response) -> dict[str, Any]:
 def is_ready(kubernetes: Kubernetes, expected: Expected) -> bool:
     """Whether the service answers now."""
     found = look_up(kubernetes, expected.wanted.namespace, expected.wanted.name)
-    return look(expected.wanted, found).ready and not unanswered(kubernetes, expected)
+    return look(expected.wanted, found).there and not unanswered(kubernetes, expected)
 
 
 def wait_until_ready(kubernetes: Kubernetes, expected: Expected, say: Say) -> str:
@@ -80,37 +72,20 @@ def wait_until_ready(kubernetes: Kubernetes, expected: Expected, say: Say) -> st
     Raises:
         PlatformError: it will never come (the deepest reason is quoted), or the deadline passed.
     """
-    began = told = time.monotonic()
-    failing_since: float | None = None
-    while True:
-        found, seen = _look(kubernetes, expected)
-        now = time.monotonic()
-        if seen.ready:
-            return service_url(expected.wanted)
-        if seen.failure is None:
-            failing_since = None
-        elif failing_since is None:
-            failing_since = now
-        elif now - failing_since >= SETTLE_S:
-            raise _failed(expected, seen.failure)
-        if now - began > expected.timeout_s:
-            raise _late(expected, found, seen, now - began)
-        if now - told > TOLD_EVERY_S:
-            told = now
-            say(f"service {expected.wanted.name} ({now - began:.0f} s): {seen.failure or seen.progress}")
-        time.sleep(PAUSE_S)
+    wait = Wait(
+        f"service {expected.wanted.name}", expected.timeout_s, partial(_failed, expected), partial(_late, expected)
+    )
+    wait_for(wait, lambda: _look(kubernetes, expected), say)
+    return service_url(expected.wanted)
 
 
-def _look(kubernetes: Kubernetes, expected: Expected) -> tuple[Found | None, Look]:
-    try:
-        found = look_up(kubernetes, expected.wanted.namespace, expected.wanted.name)
-        seen = look(expected.wanted, found)
-        if seen.ready:
-            missing = unanswered(kubernetes, expected)
-            seen = Look(missing) if missing else seen
-        return found, seen
-    except httpx.HTTPError as error:
-        return None, Look(f"the API server cannot be asked: {error or type(error).__name__}")
+def _look(kubernetes: Kubernetes, expected: Expected) -> Look:
+    found = look_up(kubernetes, expected.wanted.namespace, expected.wanted.name)
+    seen = look(expected.wanted, found)
+    if seen.there and (missing := unanswered(kubernetes, expected)):
+        # What Serve says of an answer that is missing is nothing; everything else is known better by `blocked_by`.
+        return Look(missing)
+    return replace(seen, blocked=blocked_by(expected.wanted, found))
 
 
 def _failed(expected: Expected, failure: str) -> PlatformError:
@@ -123,9 +98,7 @@ def _failed(expected: Expected, failure: str) -> PlatformError:
     )
 
 
-def _late(expected: Expected, found: Found | None, seen: Look, waited_s: float) -> PlatformError:
-    # What Serve says of an answer that is missing is nothing; everything else is known better by `blocked_by`.
-    reason = blocked_by(expected.wanted, found) if found and not seen.progress.startswith("GET ") else seen.progress
+def _late(expected: Expected, reason: str, waited_s: float) -> PlatformError:
     return PlatformError(
         f"service {expected.wanted.name} does not answer after {waited_s:.0f} s",
         key="tpu-ray:services",
