@@ -1,6 +1,8 @@
 """What a service answers once it serves: the path that is asked, and the answers that count. Pure."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from workloads.spec import AppSpec, ServiceSpec, VllmSpec
 
@@ -28,6 +30,16 @@ class Health:
 
 BUNDLED = Health("/health", 201)
 """How the bundled engine is asked."""
+
+
+def health_props(health: Health) -> dict[str, str | int]:
+    """As properties of a resource."""
+    return {"health": health.path, "answers_below": health.below}
+
+
+def health_in(props: Mapping[str, Any]) -> Health:
+    """Back from properties; those of a resource from before there were other engines name none."""
+    return Health(props["health"], int(props["answers_below"])) if "health" in props else BUNDLED
 
 
 def health_of(service: ServiceSpec) -> Health:

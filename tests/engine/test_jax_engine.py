@@ -10,13 +10,13 @@ import pytest
 
 from tests.engine.drive import SPEC, finish, mixed, tokens
 from tests.models import reference, toy
-from workloads.models.config import ModelError
 from workloads.models.source import resolve
 from workloads.models.tokenizer import Tokenizer
 from workloads.serve.engine import Sampling
 from workloads.serve.jax_engine import JaxEngine
 from workloads.serve.protocol import CompletionRequest
 from workloads.serve.sampling import choose
+from workloads.spec.decoder import ModelError
 from workloads.spec.service import EngineSpec
 
 VOCAB = toy.CONFIG.vocab

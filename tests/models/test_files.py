@@ -9,9 +9,9 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from tests.models import toy
-from workloads.models.config import LlamaConfig, ModelError, from_hf_config, parameter_shapes, to_hf_config
 from workloads.models.hf import HfFolder
 from workloads.models.source import resolve
+from workloads.spec.decoder import LlamaConfig, ModelError, from_hf_config, parameter_shapes, to_hf_config
 
 
 @pytest.fixture

@@ -12,12 +12,11 @@ from flax import nnx
 from jax.sharding import AbstractMesh
 
 from tests.models import toy
-from workloads.models.config import LlamaConfig, parameter_shapes
 from workloads.models.llama import Llama
 from workloads.models.sharding import DATA, TENSOR, parameter_shardings, replicated_kv_heads
 from workloads.serve.jax_engine import JaxEngine
 from workloads.spec import EngineSpec, resolve_slice
-from workloads.spec.decoder import trained_config
+from workloads.spec.decoder import LlamaConfig, parameter_shapes, trained_config
 from workloads.spec.fit import activation_bytes, serving_fit, training_fit, weights_per_device
 from workloads.spec.job import JobSpec, MeshSpec, ModelSpec
 from workloads.spec.layout import mesh_shape

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.models import toy
-from workloads.models.config import LlamaConfig, parameter_shapes
 from workloads.models.sharding import make_mesh, mesh_shape, parameter_specs, replicated_kv_heads
+from workloads.spec.decoder import LlamaConfig, parameter_shapes
 
 
 @pytest.mark.parametrize(

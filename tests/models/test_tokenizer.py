@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer as HfTokenizer
 
 from tests.models import toy
-from workloads.models.config import ModelError
 from workloads.models.source import resolve
 from workloads.models.tokenizer import ChatTemplateError, Tokenizer
+from workloads.spec.decoder import ModelError
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ from pathlib import Path
 import gguf
 import numpy as np
 
-from workloads.models.config import LlamaConfig, parameter_shapes
 from workloads.models.hf import save_hf, to_hf_tensors
+from workloads.spec.decoder import LlamaConfig, parameter_shapes
 
 CONFIG = LlamaConfig(
     vocab=300, width=64, layers=2, heads=8, kv_heads=4, head_dim=8, mlp_width=96, context=320, tie_embeddings=False

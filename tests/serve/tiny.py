@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from tests.serve.conftest import write_tokenizer
-from workloads.models.config import LlamaConfig, parameter_shapes
 from workloads.models.hf import save_hf
+from workloads.spec.decoder import LlamaConfig, parameter_shapes
 
 CONFIG = LlamaConfig(vocab=264, width=64, layers=2, heads=8, kv_heads=4, head_dim=8, mlp_width=96, context=128)
 

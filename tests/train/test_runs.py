@@ -10,8 +10,8 @@ from tokenizers import Tokenizer
 
 from tests.train.conftest import SHORT_RUN, Start
 from tests.train.emulated import Driver, metrics
-from workloads.models.config import from_hf_config
 from workloads.models.hf import read_json
+from workloads.spec.decoder import from_hf_config
 from workloads.spec.slices import resolve_slice
 
 pytestmark = pytest.mark.slow

@@ -19,9 +19,9 @@ import numpy as np
 from gguf import GGMLQuantizationType, GGUFReader, dequantize
 from gguf.gguf_reader import ReaderField, ReaderTensor
 
-from workloads.models.config import LlamaConfig, ModelError, to_hf_config
 from workloads.models.gguf_tokenizer import tokenizer_files
 from workloads.models.hf import write_folder
+from workloads.spec.decoder import LlamaConfig, ModelError, to_hf_config
 
 CONVERTER = "1"
 """Part of the cache's key: a new number when what the conversion writes has changed."""

@@ -8,7 +8,7 @@ from gguf import TokenType
 from gguf.gguf_reader import ReaderField
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, processors
 
-from workloads.models.config import ModelError
+from workloads.spec.decoder import ModelError
 
 PRE_TOKENIZERS: dict[str, list[str]] = {
     "smollm": ["digits", "bytes"],

@@ -15,7 +15,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from workloads.models.config import LlamaConfig, ModelError, from_hf_config, parameter_shapes, to_hf_config
+from workloads.spec.decoder import LlamaConfig, ModelError, from_hf_config, parameter_shapes, to_hf_config
 
 Index = tuple[slice, ...]
 

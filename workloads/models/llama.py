@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from workloads.models.attention import KVCache, attend, attend_cache, blocks_in_use, rope, write
-from workloads.models.config import LlamaConfig, ModelError, parameter_shapes
+from workloads.spec.decoder import LlamaConfig, ModelError, parameter_shapes
 
 __all__ = ["KVCache", "Llama", "LlamaConfig", "ModelError", "rms_norm"]
 

@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 
-from workloads.models.config import LlamaConfig, parameter_shapes
 from workloads.models.hf import HfFolder
 from workloads.models.sharding import TENSOR, parameter_shardings, replicated_kv_heads
+from workloads.spec.decoder import LlamaConfig, parameter_shapes
 
 
 def load_hf(

@@ -6,7 +6,7 @@ import jax
 from jax.sharding import AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from workloads.models.config import LlamaConfig, parameter_shapes
+from workloads.spec.decoder import LlamaConfig, parameter_shapes
 from workloads.spec.layout import divided_axis, mesh_shape, replicated_kv_heads
 
 DATA, TENSOR = "data", "tensor"

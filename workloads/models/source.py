@@ -5,7 +5,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Literal
 
-from workloads.models.config import ModelError
+from workloads.spec.decoder import ModelError
 
 __all__ = ["ModelError", "ModelFiles", "resolve"]
 

@@ -11,8 +11,8 @@ from jinja2.ext import loopcontrols
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from tokenizers import Tokenizer as HfTokenizer
 
-from workloads.models.config import ModelError
 from workloads.models.hf import read_json
+from workloads.spec.decoder import ModelError
 
 Message = Mapping[str, Any]
 

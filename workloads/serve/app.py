@@ -13,7 +13,6 @@ from typing import Any
 from fastapi import FastAPI
 from ray import serve
 
-from workloads.models.config import ModelError
 from workloads.models.source import resolve
 from workloads.models.tokenizer import Tokenizer
 from workloads.serve.host import JAX_ENGINE
@@ -21,6 +20,7 @@ from workloads.serve.http import Served, make_app
 from workloads.serve.loop import EngineLoop
 from workloads.serve.slice_hosts import SliceHosts
 from workloads.spec import ServiceLaunch
+from workloads.spec.decoder import ModelError
 from workloads.versions import check_versions
 
 logger = logging.getLogger("ray.serve")

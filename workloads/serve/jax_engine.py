@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 
-from workloads.models.config import ModelError
 from workloads.models.hf import HfFolder
 from workloads.models.load import load_hf
 from workloads.models.sharding import mesh_for
@@ -13,6 +12,7 @@ from workloads.models.source import ModelFiles, resolve
 from workloads.serve.engine import Emitted, EngineStats, Sampling
 from workloads.serve.programs import Programs, compiles
 from workloads.serve.schedule import Prefill, Request, Schedule
+from workloads.spec.decoder import ModelError
 from workloads.spec.service import EngineSpec
 
 

@@ -11,8 +11,8 @@ from etils import epath  # type: ignore[import-untyped]
 from jax.experimental import multihost_utils
 
 from workloads.data.tokens import END, PAD, write_tokenizer
-from workloads.models.config import LlamaConfig
 from workloads.models.hf import save_hf
+from workloads.spec.decoder import LlamaConfig
 from workloads.whole_file import write_whole
 
 

@@ -12,10 +12,9 @@ from jax.flatten_util import ravel_pytree
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from workloads.data.batch_hash import batch_hash
-from workloads.models.config import LlamaConfig
 from workloads.models.llama import Llama
 from workloads.models.sharding import DATA, TENSOR, make_mesh, parameter_shardings
-from workloads.spec.decoder import trained_config
+from workloads.spec.decoder import LlamaConfig, trained_config
 from workloads.spec.job import JobSpec
 
 Params = dict[str, jax.Array]

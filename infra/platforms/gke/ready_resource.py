@@ -8,7 +8,7 @@ import pulumi
 from kubernetes.config import ConfigException
 from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, ResourceProvider, UpdateResult
 
-from infra.plan.health import BUNDLED, Health
+from infra.plan.health import health_in, health_props
 from infra.platforms.dynamic import differs, reports_plainly, say, text
 from infra.platforms.errors import PlatformError
 from infra.platforms.gke.kubernetes_api import Kubernetes
@@ -68,7 +68,7 @@ def _expected(props: dict[str, Any]) -> Expected:
         props["mark"],
         props["slices"],
         float(props["timeout_s"]),
-        Health(props["health"], int(props["answers_below"])) if "health" in props else BUNDLED,
+        health_in(props),
     )
 
 
@@ -115,8 +115,7 @@ class Ready(Resource, module="gke", name="Ready"):
             "hosts": expected.wanted.hosts,
             "mark": mark,
             "config_mark": config_mark,
-            "health": expected.health.path,
-            "answers_below": expected.health.below,
+            **health_props(expected.health),
             "slices": expected.slices,
             "timeout_s": expected.timeout_s,
             "uid": uid,

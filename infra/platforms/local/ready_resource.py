@@ -5,7 +5,7 @@ from typing import Any
 import pulumi
 from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, ResourceProvider, UpdateResult
 
-from infra.plan.health import BUNDLED, Health
+from infra.plan.health import health_in, health_props
 from infra.platforms.dynamic import differs, reports_plainly, say, text
 from infra.platforms.local.readiness import Expected, answers, wait_until_ready
 
@@ -38,12 +38,8 @@ class ReadyProvider(ResourceProvider):
 
 def _answers(props: dict[str, Any]) -> bool:
     """Whether the service answers, on a busy machine at the second try."""
-    url, health = text(props, "url"), _health(props)
+    url, health = text(props, "url"), health_in(props)
     return url is not None and (answers(url, health=health) or answers(url, 15, health))
-
-
-def _health(props: dict[str, Any]) -> Health:
-    return Health(props["health"], int(props["answers_below"])) if "health" in props else BUNDLED
 
 
 def _ready(props: dict[str, Any]) -> dict[str, Any]:
@@ -52,7 +48,7 @@ def _ready(props: dict[str, Any]) -> dict[str, Any]:
         props["slices"],
         props["ray_head_resource"],
         timeout_s=float(props["timeout_s"]),
-        health=_health(props),
+        health=health_in(props),
     )
     return {**props, "url": wait_until_ready(props["stack"], expected, say)}
 
@@ -78,8 +74,7 @@ class Ready(Resource, module="local", name="Ready"):
             "slices": expected.slices,
             "ray_head_resource": expected.ray_head_resource,
             "timeout_s": expected.timeout_s,
-            "health": expected.health.path,
-            "answers_below": expected.health.below,
+            **health_props(expected.health),
             "application": application,
             "session": session,
             "url": None,
