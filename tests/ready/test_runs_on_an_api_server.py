@@ -6,7 +6,6 @@ from typing import Any
 
 import httpx
 import pytest
-import yaml
 
 from infra.platforms.errors import PlatformError
 from infra.platforms.gke.job_finished import JobFinishedProvider
@@ -19,7 +18,6 @@ from tests.render.stacks import config
 from tests.rig.kube.control_plane import ControlPlane, control_plane
 from tests.rig.kube.kuberay import RAY, KubeRay, kuberay
 from tests.rig.kube.kuberay_jobs import completes, fails, runs, too_late
-from tests.rig.kube.parts import kuberay_crds
 
 pytestmark = pytest.mark.rig
 
@@ -31,12 +29,7 @@ Json = dict[str, Any]
 @pytest.fixture(scope="module")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     with control_plane(tmp_path_factory.mktemp("runs") / "plane") as running:
-        with running.client() as client:
-            for file in kuberay_crds(running.kuberay):
-                definition = yaml.load(file.read_text(), yaml.CSafeLoader)
-                made = client.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", json=definition)
-                assert made.is_success, made.text
-            assert client.post("/api/v1/namespaces", json={"metadata": {"name": "ml"}}).is_success
+        running.take_kuberay("ml")
         yield running
 
 

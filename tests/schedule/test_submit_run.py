@@ -10,13 +10,11 @@ from typing import Any
 
 import httpx
 import pytest
-import yaml
 
 from infra.platforms.gke.schedule import LABEL, schedule_manifests
 from infra.stack import GkePlatform, parse_stack
 from tests.render.stacks import config
 from tests.rig.kube.control_plane import ControlPlane, control_plane
-from tests.rig.kube.parts import kuberay_crds
 from workloads.spec.run import JOB_VARIABLE, TIME_OF_RUN
 from workloads.submit_run import time_of
 
@@ -58,13 +56,8 @@ def test_a_run_is_called_by_the_time_that_its_job_was_made_for() -> None:
 @pytest.fixture(scope="module")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     with control_plane(tmp_path_factory.mktemp("schedule") / "plane") as running:
+        running.take_kuberay("ml")
         with running.client() as client:
-            for file in kuberay_crds(running.kuberay):
-                definition = yaml.load(file.read_text(), yaml.CSafeLoader)
-                assert client.post(
-                    "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", json=definition
-                ).is_success
-            assert client.post("/api/v1/namespaces", json={"metadata": {"name": "ml"}}).is_success
             paths = {
                 "ServiceAccount": "/api/v1/namespaces/ml/serviceaccounts",
                 "Role": "/apis/rbac.authorization.k8s.io/v1/namespaces/ml/roles",

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import yaml
 
 from tests.rig.cloud import control_plane as handed_out
 from tests.rig.kube.parts import KUBERAY, etcd, kube_apiserver, kube_controller_manager, kuberay_crds
@@ -66,6 +67,16 @@ class ControlPlane:
         with self.client() as client:
             found: list[dict[str, Any]] = client.get(path).raise_for_status().json()["items"]
             return found
+
+    def take_kuberay(self, namespace: str = "") -> None:
+        """Make KubeRay's definitions and, where one is named, a namespace for workloads."""
+        with self.client() as client:
+            for file in kuberay_crds(self.kuberay):
+                definition = yaml.load(file.read_text(), yaml.CSafeLoader)
+                made = client.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", json=definition)
+                assert made.is_success, made.text
+            if namespace:
+                assert client.post("/api/v1/namespaces", json={"metadata": {"name": namespace}}).is_success
 
     def hand_out(self, cloud_folder: Path) -> None:
         """Let the cloud in this folder give it to the clusters that are made there."""
