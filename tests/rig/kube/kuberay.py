@@ -161,7 +161,8 @@ class KubeRay:
         here = {"podIP": self.address, "podIPs": [{"ip": self.address}]}
         status = {"phase": "Running", "conditions": None, "containerStatuses": None, **here}
         for pod in self.pods_of(service):
-            if pod.get("status", {}).get("phase") != "Running":
+            # What runs the pods of deployments may have given it another address.
+            if (pod["status"].get("phase"), pod["status"].get("podIP")) != ("Running", self.address):
                 answer = self.client.patch(
                     f"/api/v1/namespaces/{service['metadata']['namespace']}/pods/{pod['metadata']['name']}/status",
                     content=json.dumps({"status": status}),
