@@ -17,12 +17,13 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote
 from urllib.request import HTTPSHandler, ProxyHandler, Request, build_opener
 
-from workloads.spec.run import JOB_VARIABLE, SUBMISSION_VARIABLE, TIME_OF_RUN, Submission
+from workloads.spec.run import JOB_VARIABLE, STOPPED_ANNOTATION, SUBMISSION_VARIABLE, TIME_OF_RUN, Submission
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/"""
 OVER = ("Complete", "Failed", "ValidationFailed")
 """`jobDeploymentStatus` of a RayJob that ends no other way (rayjob_types.go)."""
+SUSPENDED = "Suspended"
 TIMEOUT_S = 60.0
 Json = dict[str, Any]
 
@@ -86,9 +87,7 @@ def submit(server: ApiServer, submission: Submission, time: str) -> str:
         found = server.ask("GET", f"{runs}?labelSelector={label}")["items"]
         if any(run["metadata"]["name"] == name for run in found):
             return f"run {name} has begun already"
-        going = [
-            run["metadata"]["name"] for run in found if run.get("status", {}).get("jobDeploymentStatus") not in OVER
-        ]
+        going = [run["metadata"]["name"] for run in found if not _is_over(run)]
         if going:
             return f"run {name} does not begin: {going[0]} still runs"
         oldest_first = sorted(found, key=lambda run: str(run["metadata"]["creationTimestamp"]))
@@ -103,6 +102,13 @@ def submit(server: ApiServer, submission: Submission, time: str) -> str:
     except HTTPError as error:
         raise SubmitError(f"run {name} does not begin: {error.code}: {_said(error)}") from None
     return f"run {name} has begun"
+
+
+def _is_over(run: Json) -> bool:
+    """Whether a run does nothing more: also one that somebody stopped, which KubeRay calls suspended from then on."""
+    state = run.get("status", {}).get("jobDeploymentStatus")
+    stopped = STOPPED_ANNOTATION in (run["metadata"].get("annotations") or {})
+    return state in OVER or (stopped and state == SUSPENDED)
 
 
 def _said(error: HTTPError) -> str:

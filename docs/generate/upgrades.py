@@ -11,7 +11,8 @@ import yaml
 
 from docs.generate.page import write_or_check
 from infra.plan.service_fates import ANSWERS, MEANS
-from tests.gke.service_edits import EDITS, JOBS, POOLS, SERVICES, ServiceEdit
+from tests.gke.room_edits import EDITS
+from tests.gke.service_edits import JOBS, POOLS, SERVICES, ServiceEdit
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "upgrades.md"
 
@@ -39,6 +40,12 @@ would wait for ever; so the old one goes first, and the plan says with how many 
 
 **KubeRay's incremental upgrade is not used.** It wants Ray's autoscaler (ValidateRayServiceSpec, KubeRay 1.6), which
 makes [no slice of several hosts](gke.md); with slices to spare, the new cluster beside the old one loses no request.
+
+**What the same edit takes away goes last.** Pulumi deletes at the end of an `up`, and before that it waits for the
+services. So a second cluster that needs the slices of a service or a job that goes would wait in vain; the plan calls
+it stuck, and two edits do it.
+
+**Services of one pool take turns** where its spare slices are too few for all their second clusters at once.
 
 **One more replica disturbs none.** Every slice is a worker group of its own, and KubeRay adds groups to a cluster that
 runs. One replica less is a change of the cluster.

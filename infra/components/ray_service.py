@@ -19,8 +19,9 @@ class RayServiceArgs(TypedDict):
 
     manifest: Mapping[str, object]
     """The whole object."""
-    beside: bool
-    """Whether a changed Ray cluster may come up beside the old one; otherwise the old one goes first."""
+    beside: int
+    """The most slices that an old Ray cluster may have for a changed one to come up beside it; one that has more goes
+    first. 0: whatever it has."""
 
 
 class RayService(pulumi.ComponentResource):
@@ -41,7 +42,7 @@ class RayService(pulumi.ComponentResource):
                 # The name is fixed, and a second one of it would be deleted by the end of a replacement:
                 # https://github.com/pulumi/pulumi-kubernetes/issues/4522
                 delete_before_replace=True,
-                replace_on_changes=None if args["beside"] else _replaced_by(args["manifest"]),
+                replace_on_changes=_replaced_by(args["manifest"], args["beside"]),
                 replace_with=replace_with,
             ),
         )
@@ -49,12 +50,16 @@ class RayService(pulumi.ComponentResource):
         self.register_outputs({"uid": self.uid})
 
 
-def _replaced_by(manifest: Mapping[str, object]) -> list[str]:
-    """Changes of the Ray cluster that KubeRay, with upgradeStrategy None, would take and do nothing with.
+def _replaced_by(manifest: Mapping[str, object], beside: int) -> list[str]:
+    """Changes of the Ray cluster that KubeRay, with upgradeStrategy None, would take and do nothing with; and with
+    NewCluster those that leave no slice for the new cluster.
 
     More slices are none of them: KubeRay adds worker groups that come behind the others to the cluster that runs.
-    Groups that go are, and so is what makes a slice or the head another, which `CLUSTER` names.
+    Groups that go are, and so is what makes a slice or the head another, which `CLUSTER` names. A group that goes tells
+    how many slices the old cluster has: one more than its number.
     """
+    if beside:
+        return [f"spec.rayClusterConfig.workerGroupSpecs[{number}]" for number in range(beside, MOST_REPLICAS)]
     spec = manifest["spec"]
     assert isinstance(spec, Mapping)
     slices = len(spec["rayClusterConfig"]["workerGroupSpecs"])

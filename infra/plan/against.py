@@ -1,14 +1,16 @@
 """A plan beside the one of an earlier stack file: chips and dollars before and after, and what
 changes in the cluster and its pools. Pure."""
 
+from collections.abc import Iterator
 from datetime import date
 
 from pydantic import BaseModel, ConfigDict
 
 from infra.plan.changes import ClusterChange, PoolChange, changes, cluster_change
+from infra.plan.job_changes import JobChange, job_changes
 from infra.plan.report import Plan, plan
 from infra.plan.service_fates import ServiceChange
-from infra.stack import StackSpec
+from infra.stack import GkePlatform, StackSpec
 
 
 class Comparison(BaseModel):
@@ -24,6 +26,9 @@ class Comparison(BaseModel):
     cluster: ClusterChange
     changes: tuple[PoolChange, ...]
     services: tuple[ServiceChange, ...] = ()
+    jobs: tuple[JobChange, ...] = ()
+    unknown: tuple[str, ...] = ()
+    """What a comparison of two stack files cannot know, in sentences."""
 
 
 def against(
@@ -45,4 +50,18 @@ def against(
         cluster=cluster_change(before, after),
         changes=changes(before, after),
         services=services,
+        jobs=job_changes(before, after),
+        unknown=tuple(_unknown(before, after)),
     )
+
+
+def _unknown(before: StackSpec | None, after: StackSpec) -> Iterator[str]:
+    if before is not None and _is_archive(before) and _is_archive(after):
+        yield (
+            "platform.code is archive: whether an edit of the code in `workloads` changes services (in place) or the "
+            "next runs of jobs is told by `tpu-ray preview`; two stack files do not say it."
+        )
+
+
+def _is_archive(stack: StackSpec) -> bool:
+    return isinstance(stack.platform, GkePlatform) and stack.platform.code == "archive"

@@ -162,6 +162,8 @@ def max_run_s(pool: PoolSpec) -> int:
 
 def _services(stack: StackSpec) -> Iterator[Warn]:
     for number, service in enumerate(stack.services):
+        if service.paused:
+            continue
         pool, key = stack.pool(service.pool), f"tpu-ray:services[{number}]"
         if pool.capacity == "spot":
             reason = (

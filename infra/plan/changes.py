@@ -92,6 +92,7 @@ PLATFORM_KEYS = (
     PlatformKey("cluster.existing", lambda gke: gke.cluster.existing),
     # Beside `existing` it is only a way to log in.
     PlatformKey("cluster.kubeconfig", lambda gke: None if gke.cluster.existing else gke.cluster.kubeconfig),
+    PlatformKey("cluster.context", lambda gke: None if gke.cluster.existing else gke.cluster.context),
     PlatformKey("network.nodes", _made(lambda gke: gke.network.nodes), in_place=_wider),
     PlatformKey("network.pods", _made(lambda gke: gke.network.pods)),
     PlatformKey("network.services", _made(lambda gke: gke.network.services)),

@@ -39,16 +39,42 @@ def upgrade_strategy(stack: StackSpec, service: ServiceSpec) -> Strategy:
     return "NewCluster" if to_roll_out(stack, service) <= stack.pool(service.pool).slices.max else "None"
 
 
+def kept_beside(stack: StackSpec, service: ServiceSpec) -> int:
+    """The most slices that the old cluster of a service may have while the new one comes up beside it.
+
+    One that has more, because the service had more replicas, leaves none for the new one.
+    """
+    pool = stack.pool(service.pool)
+    return pool.slices.max - (in_use(stack, pool) - service.replicas) - service.replicas
+
+
+def one_after_another(stack: StackSpec, pool: PoolSpec) -> bool:
+    """Whether the pool's services may not roll out at once.
+
+    Each new cluster takes slices as it finds them. With enough of them for all but one slice of each and one more, at
+    least one cluster is complete, and its old one makes room for the next; with fewer, all may wait for each other.
+    """
+    rolling = _beside(stack, pool)
+    return len(rolling) > 1 and sum(n - 1 for n in rolling) >= pool.slices.max - in_use(stack, pool)
+
+
+def _beside(stack: StackSpec, pool: PoolSpec) -> list[int]:
+    """Replicas of each of the pool's services that rolls out beside itself."""
+    return [
+        service.replicas
+        for service in stack.running_services
+        if service.pool == pool.name and upgrade_strategy(stack, service) == "NewCluster"
+    ]
+
+
 def at_upgrade(stack: StackSpec, pool: PoolSpec) -> int:
-    """Slices at the peak: jobs running, and every service that rolls out beside itself doing so at once.
+    """Slices at the peak: jobs running, and every service that rolls out beside itself doing so at once; where
+    they may not (`one_after_another`), the largest.
 
     Never more than the pool's most, never fewer than are kept.
     """
     if stack.platform.kind == "local":
         return kept(stack, pool)
-    beside = sum(
-        service.replicas
-        for service in stack.services
-        if service.pool == pool.name and upgrade_strategy(stack, service) == "NewCluster"
-    )
+    rolling = _beside(stack, pool)
+    beside = max(rolling) if one_after_another(stack, pool) else sum(rolling)
     return max(kept(stack, pool), min(pool.slices.max, in_use(stack, pool) + beside))

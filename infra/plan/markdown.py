@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from infra.plan.against import Comparison
 from infra.plan.changes import ClusterChange, ClusterFate, Fate, KeyChange, NodePoolFate, PoolChange
 from infra.plan.fit import HbmPlan
+from infra.plan.job_changes import JobChange
 from infra.plan.pools import PoolPlan
 from infra.plan.report import Plan
 from infra.plan.service_fates import ANSWERS, MEANS, ServiceChange
@@ -69,7 +70,8 @@ def comparison_page(compared: Comparison, limit: int = COMMENT) -> str:
         head += ["", "| pool | | chips | dollars an hour |", "|---|---|---|---|"]
     rows = [_change(change, before, after) for change in told]
     tail = ["", f"{_pools(same)} {'is' if same == 1 else 'are'} unchanged."] if same else []
-    return _page(head, rows, "changed pools", [*tail, *_services(compared.services)], after, limit)
+    tail += [*_services(compared.services), *_jobs(compared.jobs), *_unknown(compared.unknown)]
+    return _page(head, rows, "changed pools", tail, after, limit)
 
 
 def _cluster(change: ClusterChange) -> list[str]:
@@ -130,6 +132,17 @@ def _services(changes: Sequence[ServiceChange]) -> list[str]:
         for change in told
     ]
     return ["", "| service | | meanwhile | chips at the peak |", "|---|---|---|---|", *rows]
+
+
+def _jobs(changes: Sequence[JobChange]) -> list[str]:
+    told = [change for change in changes if change.fate != "same"]
+    if not told:
+        return []
+    return ["", "| job | |", "|---|---|", *(f"| {change.job} | {change.fate}: {change} |" for change in told)]
+
+
+def _unknown(sentences: Sequence[str]) -> list[str]:
+    return [line for sentence in sentences for line in ("", sentence)]
 
 
 def _new(before: str, after: str) -> str:

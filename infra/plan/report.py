@@ -126,7 +126,7 @@ def _service(stack: StackSpec, service: ServiceSpec, size_of: SizeOf) -> Service
         name=service.name,
         pool=service.pool,
         replicas=service.replicas,
-        chips=service.replicas * stack.pool(service.pool).slice.chips,
+        chips=0 if service.paused else service.replicas * stack.pool(service.pool).slice.chips,
         upgrade=_upgrade(stack, service),
         hbm=service_hbm(stack, service, size_of),
     )
@@ -134,6 +134,8 @@ def _service(stack: StackSpec, service: ServiceSpec, size_of: SizeOf) -> Service
 
 def _upgrade(stack: StackSpec, service: ServiceSpec) -> Upgrade:
     one = service.replicas == 1
+    if service.paused:
+        return Upgrade(strategy="None", means="paused: it takes no slice")
     if stack.platform.kind == "local":
         means = f"Serve starts its {'replica' if one else 'replicas'} again on the same {'slice' if one else 'slices'}"
         return Upgrade(strategy="InPlace", means=means)

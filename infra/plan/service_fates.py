@@ -5,10 +5,11 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-Fate = Literal["added", "removed", "same", "in place", "more slices", "beside", "replaced", "new hosts"]
+Fate = Literal["added", "removed", "same", "in place", "more slices", "beside", "stuck", "replaced", "new hosts"]
 """`in place`: Serve restarts its replicas, one after the other. `more slices`: replicas come, the others stay as they
-are. `beside`: a second Ray cluster comes up, then takes over. `replaced`: the old one goes first. `new hosts`: those of
-its pool are deleted and made anew, and with them what runs there."""
+are. `beside`: a second Ray cluster comes up, then takes over. `stuck`: it would, but what the same edit takes away has
+its slices until the end of the `up`. `replaced`: the old one goes first. `new hosts`: those of its pool are deleted and
+made anew, and with them what runs there."""
 
 Answers = Literal["all", "late", "none", "gone"]
 """`late`: requests wait until its only replica is there again. `none`: nobody answers until it is ready."""
@@ -20,6 +21,8 @@ MEANS: Mapping[Fate, str] = {
     "in place": "Serve restarts its replicas, one after the other",
     "more slices": "replicas are added, the others are not touched",
     "beside": "a second Ray cluster comes up beside the old one, then takes over",
+    "stuck": "a second Ray cluster would wait for slices that go free at the end of this `up`, which waits for it; "
+    "make it two edits: first what goes, then the rest",
     "replaced": "it is deleted, then made anew",
     "new hosts": "its hosts are deleted, then made anew",
 }

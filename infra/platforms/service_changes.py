@@ -6,10 +6,12 @@ from typing import Any, cast
 import yaml
 
 from infra.plan.changes import changes, cluster_change
+from infra.plan.chips import in_use, kept_beside
 from infra.plan.identity import CLUSTER
-from infra.plan.launches import service_launch
+from infra.plan.launches import JOB_MODEL, service_launch
 from infra.plan.service_fates import Answers, Fate, ServiceChange
 from infra.plan.workloads import serve_application
+from infra.platforms.gke.job_manifest import hands_over_slice
 from infra.platforms.gke.manifests import ray_service
 from infra.stack import GkePlatform, StackSpec
 from workloads.spec import ServiceSpec
@@ -45,7 +47,10 @@ def _changed(before: StackSpec, old: ServiceSpec, after: StackSpec, new: Service
     elif fate == "in place" and min(old.replicas, new.replicas) == 1:
         answers = "late"
     return ServiceChange(
-        service=new.name, fate=fate, answers=answers, peak_chips=was + now if fate == "beside" else max(was, now)
+        service=new.name,
+        fate=fate,
+        answers=answers,
+        peak_chips=was + now if fate in ("beside", "stuck") else max(was, now),
     )
 
 
@@ -62,15 +67,42 @@ def _fate(before: StackSpec, old: ServiceSpec, after: StackSpec, new: ServiceSpe
     groups = [len(_part(one, "spec", "rayClusterConfig", "workerGroupSpecs")) for one in (was, now)]
     clusters = [_part(one, "metadata", "annotations", CLUSTER) for one in (was, now)]
     rolled_out = clusters[0] != clusters[1] or groups[1] < groups[0]
-    if rolled_out and _part(now, "spec", "upgradeStrategy", "type") == "None":
+    if _gives_slice_to_its_run(before, after, new):
         return "replaced"
-    pool = {change.pool: change for change in changes(before, after)}[new.pool]
-    if pool.fate == "replaced" and pool.hosts and old.pool == new.pool:
+    beside = _part(now, "spec", "upgradeStrategy", "type") != "None"
+    if rolled_out and (not beside or max(groups[1], kept_beside(after, new)) < groups[0]):
+        return "replaced"
+    # Hosts that are made anew go before the service changes; those of a pool that goes, at the end of the `up`.
+    lost = {change.pool: change for change in changes(before, after)}[old.pool]
+    if lost.hosts and (lost.fate == "replaced" or (lost.fate == "removed" and not new.wait)):
         return "new hosts"
     if rolled_out:
-        return "beside"
+        return "beside" if _fits_beside(before, old, after, new) else "stuck"
     applications = [yaml.safe_load(_part(one, "spec", "serveConfigV2"))["applications"][0] for one in (was, now)]
     return _in_serve(*applications) or "same"
+
+
+def _gives_slice_to_its_run(before: StackSpec, after: StackSpec, service: ServiceSpec) -> bool:
+    """Whether another run of the job whose model it serves begins, on the slice that the service has."""
+    runs = {f"{JOB_MODEL}{job.name}": job.run for job in before.jobs if job.schedule is None}
+    return any(
+        service.model == name and runs.get(name, job.run) != job.run and hands_over_slice(after, job)
+        for job in after.jobs
+        for name in [f"{JOB_MODEL}{job.name}"]
+    )
+
+
+def _fits_beside(before: StackSpec, old: ServiceSpec, after: StackSpec, new: ServiceSpec) -> bool:
+    """Whether the pool has the slices for the new cluster while all is there that goes at the end of the `up`."""
+    pool = new.pool
+    services = {service.name for service in after.running_services if service.pool == pool}
+    jobs = {job.name for job in after.jobs if job.pool == pool}
+    going = sum(s.replicas for s in before.running_services if s.pool == pool and s.name not in services)
+    going += sum(1 for job in before.jobs if job.pool == pool and job.name not in jobs)
+    # Counted in the pool of before only where the service was in it too.
+    held = old.replicas if old.pool == pool else 0
+    others = in_use(after, after.pool(pool)) - new.replicas
+    return others + going + held + new.replicas <= after.pool(pool).slices.max
 
 
 def _in_serve(was: Mapping[str, Any], now: Mapping[str, Any]) -> Fate | None:

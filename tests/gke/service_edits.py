@@ -77,7 +77,7 @@ def more(kind: str, /, **values: object) -> Callable[[Config], None]:
     return lambda config: config[f"tpu-ray:{kind}"].append(values)
 
 
-EDITS = (
+SERVICE_EDITS = (
     ServiceEdit(
         "services full: engine.max_slots",
         service("full", engine={"max_slots": 2}),
@@ -108,7 +108,7 @@ EDITS = (
         "services full: secret_env",
         service("full", secret_env={"API_KEY": {"secret": "keys", "key": "api-key"}}),
         ("replace RayService full: cluster",),
-        {"full": ("replaced", "gone", 4)},
+        {"full": ("replaced", "none", 4)},
     ),
     ServiceEdit(
         "services spare: secret_env",

@@ -11,7 +11,8 @@ from infra.plan.against import against
 from infra.plan.identity import CLUSTER
 from infra.platforms.service_changes import service_changes
 from infra.stack import GkePlatform, parse_stack
-from tests.gke.service_edits import EDITS, ServiceEdit, start
+from tests.gke.room_edits import EDITS
+from tests.gke.service_edits import ServiceEdit, start
 from tests.rig.gke import WORKLOADS, GkeCheckout
 from tests.rig.kube.control_plane import control_plane
 from tests.rig.kube.kuberay import RAY, KubeRay, kuberay

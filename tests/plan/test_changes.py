@@ -62,6 +62,14 @@ def test_another_machine_for_the_same_topology_replaces_its_hosts() -> None:
     assert (found.keys[0].before, found.keys[0].after) == ("ct6e-standard-8t", "ct6e-standard-4t")
 
 
+def test_another_context_of_a_kubeconfig_is_another_cluster() -> None:
+    pools, served = [pool("chat")], [service("chat", "chat")]
+    login = {"kubeconfig": "/home/me/.kube/config"}
+    clusters = [{"cluster": {**login, "context": context}} for context in ("one", "two")]
+    before, after = (stack(pools, served, platform=platform) for platform in clusters)
+    assert [key.key for key in cluster_change(before, after).keys] == ["platform.cluster.context"]
+
+
 def test_a_renamed_pool_is_one_that_comes_and_one_that_goes() -> None:
     before = stack([pool("old")], [service("chat", "old")])
     after = stack([pool("new")], [service("chat", "new")])

@@ -15,6 +15,33 @@ def page(before: StackSpec | None, after: StackSpec, refused: str | None = None)
     return comparison_page(against("prod", "main", before, after, TODAY, refused)).splitlines()
 
 
+def test_jobs_are_told_beside_services() -> None:
+    pools = [pool("chat"), pool("train", "4x4", slices={"min": 0, "max": 1})]
+    served = [service("chat", "chat")]
+    before = stack(pools, served, [JOB])
+    for change, told in (
+        ({"run": "r2"}, "| train | new run: the run before ends, then this one begins |"),
+        ({"steps": 9}, "| train | next run: applies to the next run: write another `run:` (steps) |"),
+    ):
+        assert told in page(before, stack(pools, served, [{**JOB, **change}]))
+    assert not [line for line in page(before, before) if line.startswith("| train |")]
+
+
+def test_a_paused_service_takes_no_slice() -> None:
+    pools = [pool("chat", slices={"min": 0, "max": 3})]
+    planned = plan("dev", stack(pools, [{**service("chat", "chat"), "paused": True}], []), TODAY)
+    assert (planned.chips.upgrade_peak, planned.services[0].chips) == (0, 0)
+    assert planned.services[0].upgrade.means == "paused: it takes no slice"
+
+
+def test_what_two_files_cannot_say_is_said() -> None:
+    pools, served = [pool("chat")], [service("chat", "chat")]
+    image = stack(pools, served, [])
+    archive = image.model_copy(update={"platform": image.platform.model_copy(update={"code": "archive"})})
+    assert not [line for line in page(image, image) if "code is archive" in line]
+    assert [line for line in page(archive, archive) if line.startswith("platform.code is archive: whether an edit")]
+
+
 def test_a_replaced_pool_is_bold_and_comes_first() -> None:
     served = [service("chat", "chat"), service("next", "next")]
     small = {"min": 0, "max": 1}

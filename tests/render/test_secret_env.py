@@ -68,6 +68,11 @@ def test_nothing_else_of_the_object_knows_it(file: str) -> None:
     assert (marks[0] != marks[1]) == (manifest["kind"] == "RayService")
 
 
+def test_another_order_makes_no_other_pods() -> None:
+    second = {"B_KEY": {"secret": "keys", "key": "b"}}
+    assert rendered({**ENV, **second}) == rendered({**second, **ENV})
+
+
 def test_the_runs_of_a_schedule_get_it_too() -> None:
     files = rendered(ENV)
     told = json.dumps([yaml.safe_dump(one) for name, one in files.items() if name.endswith("-night.yaml")])

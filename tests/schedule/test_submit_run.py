@@ -15,7 +15,8 @@ from infra.platforms.gke.schedule import LABEL, schedule_manifests
 from infra.stack import GkePlatform, parse_stack
 from tests.render.stacks import config
 from tests.rig.kube.control_plane import ControlPlane, control_plane
-from workloads.spec.run import JOB_VARIABLE, TIME_OF_RUN
+from workloads.spec.run import JOB_VARIABLE, STOPPED_ANNOTATION, SUBMISSION_VARIABLE, TIME_OF_RUN, Submission
+from workloads.submit_run import submit as begin
 from workloads.submit_run import time_of
 
 Json = dict[str, Any]
@@ -133,6 +134,38 @@ def test_no_run_begins_beside_another(plane: ControlPlane, account: Path) -> Non
     assert beside == (0, "run train-r1-2612040300 does not begin: train-r1-2612030300 still runs")
     over(plane, "train-r1-2612030300", "Failed")
     assert submit(plane, account, made(), MINUTES + 1440) == (0, "run train-r1-2612040300 has begun")
+
+
+class Server:
+    """The API server as far as `submit` asks it: one run before, in this state."""
+
+    def __init__(self, state: str, annotations: dict[str, str], labels: dict[str, str]) -> None:
+        metadata = {"name": "train-r1-2612020300", "creationTimestamp": "2026-12-02T03:00:00Z", "labels": labels}
+        self.run = {"metadata": {**metadata, "annotations": annotations}, "status": {"jobDeploymentStatus": state}}
+        self.begun: list[str] = []
+
+    def ask(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+        if method == "POST":
+            self.begun.append(body["metadata"]["name"])
+        return {"items": [self.run], "metadata": {"uid": "1"}}
+
+
+@pytest.mark.parametrize(
+    ("state", "annotations", "begins"),
+    [
+        ("Suspended", {STOPPED_ANNOTATION: "2026-12-02T03:10:00Z"}, True),
+        ("Suspending", {STOPPED_ANNOTATION: "2026-12-02T03:10:00Z"}, False),
+        ("Suspended", {}, False),
+        ("Complete", {}, True),
+    ],
+    ids=["stopped", "still stopping", "waits in a queue", "over"],
+)
+def test_a_run_that_somebody_stopped_is_over(state: str, annotations: dict[str, str], begins: bool) -> None:
+    server: Any = Server(state, annotations, {})
+    submission = Submission.model_validate_json(variables(made())[SUBMISSION_VARIABLE])
+    said = begin(server, submission, "2612030300")
+    assert bool(server.begun) == begins, said
+    assert begins or said == "run train-r1-2612030300 does not begin: train-r1-2612020300 still runs"
 
 
 @pytest.mark.rig

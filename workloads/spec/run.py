@@ -9,6 +9,8 @@ from workloads.spec.slices import Slice
 LAUNCH_VARIABLE = "TPU_RAY_LAUNCH"
 """Environment variable of the run, on all its hosts: a DeclaredRun as JSON."""
 
+STOPPED_ANNOTATION = "tpu-ray/stopped"
+"""On a RayJob: when somebody stopped the run. To KubeRay it is suspended, which also a queue does."""
 TIME_OF_RUN = "{run-time}"
 """Stands for a scheduled run's time wherever its pattern has its name; in no name of a user's own."""
 

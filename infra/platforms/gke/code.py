@@ -11,20 +11,27 @@ from infra.plan.code import ROOT, SERVE_ENTRY, TRAIN_ENTRY, Archive, archive_of
 from infra.platforms.gke.bucket_volume import bucket_of, in_pods
 from infra.platforms.local.folders import home
 from infra.stack import GkePlatform, StackSpec
+from workloads.spec import EngineSpec, JobSpec, ServiceSpec
 
 Stamp = tuple[tuple[str, int, int], ...]
 
 _made: dict[str, tuple[Stamp, Archive]] = {}
 
 
-def service_code(platform: GkePlatform) -> Archive | None:
-    """The archive of the services; None where the code is in the image."""
-    return _archive(SERVE_ENTRY) if platform.code == "archive" else None
+def service_code(platform: GkePlatform, service: ServiceSpec) -> Archive | None:
+    """The archive of a service; None where its code is in the image.
+
+    Other engines than the bundled one bring their code in the image, and with it what they import of `workloads`: part
+    of it in an archive would hide the rest.
+    """
+    bundled = isinstance(service.engine, EngineSpec)
+    return _archive(SERVE_ENTRY) if platform.code == "archive" and bundled else None
 
 
-def job_code(platform: GkePlatform) -> Archive | None:
-    """The archive of the jobs; None where the code is in the image."""
-    return _archive(TRAIN_ENTRY) if platform.code == "archive" else None
+def job_code(platform: GkePlatform, job: JobSpec) -> Archive | None:
+    """The archive of a job; None where its code is in the image, as that of a user's own command is: with an archive
+    it would not even run in the folder that it was written for."""
+    return _archive(TRAIN_ENTRY) if platform.code == "archive" and job.entrypoint is None else None
 
 
 def runtime_env(platform: GkePlatform, archive: Archive | None) -> dict[str, str]:
@@ -39,8 +46,8 @@ def runtime_env(platform: GkePlatform, archive: Archive | None) -> dict[str, str
 def deploy_code(platform: GkePlatform, stack: StackSpec, opts: pulumi.ResourceOptions) -> list[pulumi.Resource]:
     """Put the archives that the stack's services and jobs need into the bucket, each once."""
     wanted: Sequence[Archive | None] = [
-        service_code(platform) if stack.services else None,
-        job_code(platform) if stack.jobs else None,
+        *(service_code(platform, service) for service in stack.services),
+        *(job_code(platform, job) for job in stack.jobs),
     ]
     archives = {archive.digest: archive for archive in wanted if archive}
     folder = platform.storage.removeprefix("gs://").partition("/")[2].strip("/")

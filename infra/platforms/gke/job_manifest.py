@@ -39,7 +39,7 @@ def ray_job(platform: GkePlatform, stack: StackSpec, job: JobSpec) -> Manifest:
         # Two more shells read it than on one machine: that of the submitter, whose `ray job submit` joins the words for
         # that of the head by the rules of Windows. `a && b` would run b in the submitter.
         entrypoint, env = BY_VARIABLE, {**env, COMMAND_VARIABLE: job.entrypoint}
-    queued, code = pool.capacity == "queued", runtime_env(platform, job_code(platform))
+    queued, code = pool.capacity == "queued", runtime_env(platform, job_code(platform, job))
     cluster = with_env(ray_cluster(platform, pool, 1), env, job.secret_env)
     labels = {"app.kubernetes.io/managed-by": "tpu-ray", **({QUEUE_LABEL: QUEUE} if queued else {})}
     return {

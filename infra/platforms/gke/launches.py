@@ -12,7 +12,7 @@ def service_launch(
 ) -> ServiceLaunch:
     """The value of a service's replicas. `model_version` is the exported step of a `job:` model."""
     launch = launches.service_launch(stack, service, in_pods(platform.storage), model_version)
-    code = service_code(platform)
+    code = service_code(platform, service)
     return launch.model_copy(update={"model": in_pods(launch.model), "code": code.digest[:12] if code else ""})
 
 

@@ -20,8 +20,9 @@ from workloads.spec import EngineSpec, ServiceSpec, VllmSpec
 
 
 def manifests(platform: GkePlatform, stack: StackSpec) -> dict[str, Manifest]:
-    """File name to manifest: services first, in the stack file's order, last what brings models of the hub."""
-    services = {f"rayservice-{s.name}.yaml": ray_service(platform, stack, s) for s in stack.services}
+    """File name to manifest: services first, in the stack file's order, last what brings models of the hub. A paused
+    service has none."""
+    services = {f"rayservice-{s.name}.yaml": ray_service(platform, stack, s) for s in stack.running_services}
     jobs: dict[str, Manifest] = {}
     for job in stack.jobs:
         if job.schedule is None:
@@ -30,7 +31,8 @@ def manifests(platform: GkePlatform, stack: StackSpec) -> dict[str, Manifest]:
             made = schedule_manifests(platform, stack, job)
             jobs |= {f"{kind.lower()}-{job.name}.yaml": manifest for kind, manifest in made.items()}
     models = {
-        f"job-{job_name(m, f)}.yaml": stage_job(platform, m, f) for m, f in staged_models(platform, stack).items()
+        f"job-{job_name(m, f)}.yaml": stage_job(platform, m, f)
+        for f, m in staged_models(platform, stack, stack.running_services).items()
     }
     return {**services, **jobs, **models}
 
@@ -58,7 +60,7 @@ def application_of(
 ) -> dict[str, object]:
     """What Serve is told to run: the engine's application, with the code where that is not in the image."""
     application = serve_application(service_launch(platform, stack, service, model_version))
-    if code := runtime_env(platform, service_code(platform)):
+    if code := runtime_env(platform, service_code(platform, service)):
         said = application.get("runtime_env", {})
         application["runtime_env"] = {**(said if isinstance(said, dict) else {}), **code}
     return application

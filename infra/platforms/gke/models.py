@@ -1,6 +1,7 @@
 """Models of the hub in a gke stack: one Job for each brings it into the bucket, before the services that want it."""
 
 import hashlib
+from collections.abc import Sequence
 
 import pulumi
 
@@ -14,6 +15,7 @@ from infra.platforms.gke.launches import service_launch
 from infra.stack import GkePlatform, StackSpec
 from infra.stack.forms import slug
 from infra.stack.rules_names import CPU_POOL
+from workloads.spec import ServiceSpec
 from workloads.spec.hub import hub_model
 
 TIMEOUT_S = 6 * 3600
@@ -22,13 +24,16 @@ TRIES = 4
 SIZE = {"cpu": "2", "memory": "8Gi"}
 
 
-def staged_models(platform: GkePlatform, stack: StackSpec) -> dict[str, str]:
-    """Models of the hub that the services name, each with its folder in the pods. Pure."""
-    return {
-        service.model: service_launch(platform, stack, service).model
-        for service in stack.services
-        if hub_model(service.model)
-    }
+def staged_models(platform: GkePlatform, stack: StackSpec, services: Sequence[ServiceSpec]) -> dict[str, str]:
+    """Folders in the pods, each with the model of the hub that one of the services wants there. Pure.
+
+    Two ways to write one revision are one model: two Jobs would write into one folder.
+    """
+    found: dict[str, str] = {}
+    for service in services:
+        if hub_model(service.model):
+            found.setdefault(service_launch(platform, stack, service).model, service.model)
+    return found
 
 
 def stage_job(platform: GkePlatform, model: str, folder: str) -> Manifest:
@@ -67,14 +72,15 @@ def job_name(model: str, folder: str) -> str:
 
 
 def deploy_models(platform: GkePlatform, stack: StackSpec, opts: pulumi.ResourceOptions) -> dict[str, pulumi.Resource]:
-    """Declare the Jobs, by the model as the services name it."""
+    """Declare the Jobs, by the model's folder in the pods."""
+    # Also of a paused service: it comes back by itself.
     # A model that no service wants any more leaves the stack, though not the bucket: a protected Job would refuse to.
     opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(protect=False))
     return {
-        model: ModelStage(
+        folder: ModelStage(
             job_name(model, folder),
             {"manifest": stage_job(platform, model, folder), "timeout_s": TIMEOUT_S},
             opts,
         )
-        for model, folder in staged_models(platform, stack).items()
+        for folder, model in staged_models(platform, stack, stack.services).items()
     }

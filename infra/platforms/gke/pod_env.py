@@ -16,12 +16,13 @@ def with_env(cluster: Manifest, env: Mapping[str, str], secret_env: Mapping[str,
         return cluster
     head, workers = cluster["headGroupSpec"], cluster["workerGroupSpecs"]
     assert isinstance(workers, list)
+    # Sorted: the order that they are written in is no reason for other pods.
     # Kubernetes reads `$$` as `$`, and `$(NAME)` as another variable.
-    plain: list[Manifest] = [{"name": name, "value": value.replace("$", "$$")} for name, value in env.items()]
+    plain: list[Manifest] = [{"name": name, "value": value.replace("$", "$$")} for name, value in sorted(env.items())]
     # Not optional: a pod without its secret does not start, and says which one it lacks.
     secret: list[Manifest] = [
         {"name": name, "valueFrom": {"secretKeyRef": {"name": one.secret, "key": one.key}}}
-        for name, one in secret_env.items()
+        for name, one in sorted(secret_env.items())
     ]
     theirs = [*plain, *secret]
     groups = [_group(group, theirs) for group in (head, *workers)]

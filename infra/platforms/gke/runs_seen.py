@@ -8,12 +8,11 @@ import re
 from infra.plan.identity import QUEUE_LABEL
 from infra.platforms.gke.found import Object
 from infra.platforms.state_seen import RunSeen, RunState
+from workloads.spec.run import STOPPED_ANNOTATION
 
 SUBMITTED_LABEL = "tpu-ray/submitted"
 """On RayJobs that are not of the stack file."""
 POOL_ANNOTATION = "tpu-ray/pool"
-STOPPED_ANNOTATION = "tpu-ray/stopped"
-"""When somebody stopped the run: to KubeRay it is suspended, which also a queue does."""
 ENDED: dict[str, RunState] = {"SUCCEEDED": "succeeded", "STOPPED": "stopped", "FAILED": "failed"}
 STEP = re.compile(r"\bstep (\d+)/(\d+)\b")
 

@@ -13,9 +13,10 @@ from infra.platforms.daily import Say
 from infra.platforms.errors import PlatformError
 from infra.platforms.gke.found import Object
 from infra.platforms.gke.kubernetes_api import Kubernetes
-from infra.platforms.gke.runs_seen import STOPPED_ANNOTATION, run_seen
+from infra.platforms.gke.runs_seen import run_seen
 from infra.platforms.gke.seeing import Seeing
 from infra.platforms.state_seen import OVER, RunSeen
+from workloads.spec.run import STOPPED_ANNOTATION
 
 KUEUE_APIS = ("/apis/kueue.x-k8s.io/v1beta2", "/apis/kueue.x-k8s.io/v1beta1")
 PAUSE_S = 1.0

@@ -6,7 +6,7 @@ from functools import partial
 import pulumi
 
 from infra.components.ray_service import RayService
-from infra.plan.chips import upgrade_strategy
+from infra.plan.chips import kept_beside, one_after_another, upgrade_strategy
 from infra.plan.health import api_url, health_of
 from infra.plan.mark import digest, mark_of
 from infra.platforms.gke.around import around_service, before_all
@@ -40,13 +40,18 @@ def deploy_workloads(
     endpoints: dict[str, pulumi.Output[str]] = {}
     shared = before_all(platform, stack, opts)
     tell_paused(pulumi.get_stack(), stack)
+    before_it: dict[str, pulumi.Resource] = {}
     for service in stack.running_services:
         told = runs.step(service).apply(_told(platform, stack, service))
         manifest = ray_service(platform, stack, service)
-        beside = upgrade_strategy(stack, service) != "None"
+        beside = kept_beside(stack, service) if upgrade_strategy(stack, service) != "None" else 0
         spec = {**_spec(manifest), "serveConfigV2": told["serveConfigV2"]}
-        wants = [models[service.model]] if service.model in models else []
-        behind = after(opts, *shared, *wants, *around_service(platform, stack, service, login, opts))
+        folder = service_launch(platform, stack, service).model
+        wants = [models[folder]] if folder in models else []
+        # Where there are not the slices for all of them at once, the next one rolls out when this one has.
+        waits = one_after_another(stack, stack.pool(service.pool))
+        turn = [before_it[service.pool]] if waits and service.pool in before_it else []
+        behind = after(opts, *shared, *wants, *turn, *around_service(platform, stack, service, login, opts))
         made = RayService(
             service.name,
             {"manifest": {**manifest, "spec": spec}, "beside": beside},
@@ -67,6 +72,7 @@ def deploy_workloads(
             manifest=told["manifest"],
             opts=pulumi.ResourceOptions(depends_on=[made], protect=opts.protect),
         )
+        before_it[service.pool] = ready
         endpoints[service.name] = ready.url.apply(partial(api_url, service))
     pulumi.export("endpoints", endpoints)
     pulumi.export(
