@@ -41,6 +41,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     folder = tmp_path_factory.mktemp("stack")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TPU_RAY_HOME", str(folder / "home"))
+        patch.setenv("A_KEY", "sk-PLANTED")
         made = Engine(folder)
         try:
             yield made
@@ -99,21 +100,22 @@ def test_a_second_preview_and_a_second_up_change_nothing(engine: Engine) -> None
 
 OWN = """python -c 'import json, os, pathlib
 run = json.loads(os.environ["TPU_RAY_LAUNCH"])
-folder = pathlib.Path(run["folder"])
-folder.mkdir(parents=True, exist_ok=True)
-(folder / "seen").write_text(" ".join([run["run"], run["slice"]["topology"], os.environ["LOG_LEVEL"]]))' && exit """
+(folder := pathlib.Path(run["folder"])).mkdir(parents=True, exist_ok=True)
+seen = [run["run"], run["slice"]["topology"], os.environ["LOG_LEVEL"], os.environ["A_KEY"]]
+(folder / "seen").write_text(" ".join(seen))' && exit """
 
 
 def test_a_command_of_ones_own_is_told_its_run_and_is_waited_for_where_it_is_asked_to(engine: Engine) -> None:
     services, story = [CHAT, service("story", "job:story", "pair")], {"name": "story", "pool": "pair", "steps": 40}
     own = {"name": "own", "pool": "side", "entrypoint": f"{OWN} 3", "env": {"LOG_LEVEL": "$debug"}, "wait": True}
+    own |= {"secret_env": {"A_KEY": {"secret": "keys", "key": "a"}}}
     engine.declare([SINGLE, PAIR, SIDE], services, [story, own])
     for _ in range(2):
         with pytest.raises(CommandError) as error:
             engine.up()
         assert "run own-r1 did not succeed" in str(error.value)
         assert "exit code 3" in str(error.value)
-    assert (engine.folders.storage / "own-r1" / "seen").read_text() == "own-r1 1x1 $debug"
+    assert (engine.folders.storage / "own-r1" / "seen").read_text() == "own-r1 1x1 $debug sk-PLANTED"
     engine.declare([SINGLE, PAIR, SIDE], services, [story, {**own, "entrypoint": f"{OWN} 0"}])
     engine.up()
     assert changed(engine.up()) == {}
