@@ -17,7 +17,7 @@ from tests.gke.service_edits import JOBS, POOLS, SERVICES, ServiceEdit
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "upgrades.md"
 
 HEAD = """\
-<!-- Written by docs/generate/upgrades.py from tests/gke/service_edits.py. -->
+<!-- Written by docs/generate/upgrades.py from tests/gke/service_edits.py and room_edits.py. -->
 
 # What happens to my services when I change this key?
 
@@ -73,6 +73,7 @@ def page() -> str:
         ("in place", "all"),
         ("more slices", "all"),
         ("beside", "all"),
+        ("stuck", "all"),
         ("replaced", "none"),
         ("new hosts", "none"),
     ]
