@@ -178,7 +178,8 @@ RULES = (
     "platform sets, and none stands in both. A service with `engine: vllm` has neither "
     f"{' nor '.join(f'`{name}`' for name in COPIED_BY_LLM)}: Ray Serve LLM would show it; its key is "
     "`tpu-ray:hubToken`.",
-    "`time_zone` and `keep_runs` stand with `schedule`. `up` starts no scheduled run, so such a job has no `wait`, and "
+    "A `schedule` comes: the 31st of February does not. `time_zone` and `keep_runs` stand with `schedule`. `up` starts "
+    "no scheduled run, so such a job has no `wait`, and "
     f"no service has its model; its `<name>-<run>` is {TIME_LENGTH} characters shorter, for the time behind it.",
     "`suspend: true` stands neither with `wait` nor, on GKE, on a pool with `capacity: queued`.",
     "`global_batch` divides equally over all devices of the slice, whatever the mesh.",

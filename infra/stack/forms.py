@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from workloads.spec.engines import IMPORT_PATTERN, PATH_PATTERN
-from workloads.spec.job import SCHEDULE_PATTERN, ZONE_PATTERN
+from workloads.spec.job import COMMAND_PATTERN, SCHEDULE_PATTERN, ZONE_PATTERN
 from workloads.spec.secret import SECRET_KEY_PATTERN, SECRET_PATTERN
 from workloads.spec.service import NAME_PATTERN
 
@@ -21,7 +21,9 @@ IMAGE = (
     r"(:[a-zA-Z0-9_][-.a-zA-Z0-9_]{0,127})?(@sha256:[0-9a-f]{64})?$"
 )
 # https://docs.cloud.google.com/storage/docs/buckets#naming
-BUCKET = r"^gs://[a-z0-9][-_.a-z0-9]{1,61}[a-z0-9](/.*)?$"
+_FOLDER = r"([^/.\n\r][^/\n\r]*|[.][^/.\n\r][^/\n\r]*|[.][.][^/\n\r]+)"
+"""Not empty, `.` or `..`: to the bucket these are names, and to its folder in the pods ways."""
+BUCKET = rf"^gs://[a-z0-9][-_.a-z0-9]{{1,61}}[a-z0-9](/{_FOLDER})*/?$"
 # https://docs.cloud.google.com/compute/docs/general-purpose-machines
 MACHINE = r"^[a-z][a-z0-9]*-[a-z0-9]+(-[a-z0-9]+)*$"
 # https://docs.cloud.google.com/compute/docs/instances/reservations-shared, and AI-Hypercomputer/xpk core/capacity.py
@@ -35,7 +37,8 @@ GKE_VERSION = r"^1[.][0-9]+([.][0-9]+(-gke[.][0-9]+)?)?$"
 VERSION = r"^[0-9]+[.][0-9]+[.][0-9]+$"
 OPERATOR_VERSION = r"^1[.][0-9]+[.][0-9]+$"
 # https://docs.ray.io/en/latest/cluster/kubernetes/user-guides/kuberay-gcs-ft.html
-REDIS = r"^(rediss?://)?[a-zA-Z0-9]([-.a-zA-Z0-9]*[a-zA-Z0-9])?:[0-9]{1,5}$"
+_PORT = r"([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
+REDIS = rf"^(rediss?://)?[a-zA-Z0-9]([-.a-zA-Z0-9]*[a-zA-Z0-9])?:{_PORT}$"
 
 
 @dataclass(frozen=True)
@@ -78,8 +81,15 @@ def _front(pattern: str) -> Callable[[str], str | None]:
 
 def _bucket(value: str) -> str | None:
     bare = re.sub(r"^[a-z0-9]*:/*", "", value.lower())
-    close = "gs://" + re.sub(r"[^-_.a-z0-9/]", "-", bare).strip("-/")
+    parts = re.sub(r"[^-_.a-z0-9/]", "-", bare).strip("-/").split("/")
+    close = "gs://" + "/".join(part for part in parts if part not in ("", ".", ".."))
     return close if re.fullmatch(BUCKET, close) else None
+
+
+def _redis(value: str) -> str | None:
+    """Without who logs in in front, and a database behind."""
+    found = re.search(rf"{REDIS.strip('^$')}(?=/|$)", value.lower().rpartition("@")[2])
+    return found[0] if found else None
 
 
 def _import_path(value: str) -> str | None:
@@ -114,13 +124,18 @@ _FORMS = {
     REGION: Form("a region is written like us-east5", "a region such as us-east5", _front(REGION)),
     ZONE: Form("a zone is its region, a dash and a letter", "a zone such as us-east5-a", _none),
     IMAGE: Form("an image is written registry/path/name:tag", "an image such as ghcr.io/me/tpu-ray:1.0", _none),
-    BUCKET: Form("a bucket is written gs://<name>, with a folder behind it or none", "gs://my-bucket/runs", _bucket),
+    BUCKET: Form(
+        "a bucket is written gs://<name>, with a folder behind it or none; no part of its path is empty, `.` or `..`",
+        "gs://my-bucket/runs",
+        _bucket,
+    ),
     MACHINE: Form("a machine type is written like n2-standard-8", "a type such as n2-standard-8", _none),
     RESERVATION: Form(
         "a reservation is its name, or projects/<project>/reservations/<name>",
         "my-reservation, or projects/my-project/reservations/my-reservation",
         _none,
     ),
+    COMMAND_PATTERN: Form("a command is more than blanks", "a command such as python my/train.py", _none),
     SCHEDULE_PATTERN: Form(
         "a schedule has five fields: minute, hour, day of the month, month, day of the week",
         "five fields such as 0 3 * * *",
@@ -135,14 +150,16 @@ _FORMS = {
     PATH_PATTERN: Form("a path begins with a slash and has no query", "a path such as /healthz", _path),
     VERSION: Form("a version of Ray has three numbers", "a version such as 2.60.0", _version),
     OPERATOR_VERSION: Form("a version of KubeRay has three numbers", "a version such as 1.6.0", _operator_version),
-    REDIS: Form("a Redis is named by its host and port, and by nothing else", "redis.ml.svc:6379", _front(REDIS)),
+    REDIS: Form("a Redis is named by its host and port (1 to 65535), and by nothing else", "redis.ml.svc:6379", _redis),
     SECRET_PATTERN: Form(
-        "a Kubernetes secret's name has lower-case letters, digits, dashes and dots, and begins and ends with neither "
-        "of the last two",
+        "a Kubernetes secret's name has lower-case letters, digits, dashes and dots, with a letter or a digit first, "
+        "last, and beside each dot",
         "a name such as my-keys",
         slug,
     ),
     SECRET_KEY_PATTERN: Form(
-        "a key of a Kubernetes secret has letters, digits, `-`, `_` and `.`", "a key such as api-key", _none
+        "a key of a Kubernetes secret has letters, digits, `-`, `_` and `.`, and is neither `.` nor begins with `..`",
+        "a key such as api-key",
+        _none,
     ),
 }

@@ -8,8 +8,10 @@ from zoneinfo import available_timezones
 from infra.stack.problems import Problem
 from infra.stack.translate import Entry
 from workloads.spec import JobSpec
+from workloads.spec.job import ZONE_PATTERN
 from workloads.spec.nearest import nearest
 
+LONGEST_MONTHS = {**dict.fromkeys(range(1, 13), 31), 2: 29, 4: 30, 6: 30, 9: 30, 11: 30}
 TIME_LENGTH = len("-2612030300")
 """What a scheduled run's name has behind `<job>-<run>`: its time to the minute."""
 
@@ -26,22 +28,30 @@ class Field:
 
     def refused(self, text: str) -> str | None:
         """The part that is not in range, or no number at all."""
-        for part in text.split(","):
-            span, slash, step = part.partition("/")
-            if slash and not (step.isdigit() and int(step) > 0):
-                return part
-            if span in ("*", "?"):
-                continue
-            ends = [self._number(end) for end in span.split("-")]
-            known = [end for end in ends if end is not None]
-            if len(known) != len(ends) or len(ends) > 2 or known != sorted(known):
-                return part
-        return None
+        return next((part for part in text.split(",") if self._numbers(part) is None), None)
+
+    def numbers(self, text: str) -> set[int]:
+        """The numbers that a right text means."""
+        return {number for part in text.split(",") for number in self._numbers(part) or ()}
+
+    def _numbers(self, part: str) -> range | None:
+        span, slash, step = part.partition("/")
+        if slash and not (step.isdecimal() and len(step) < 4 and int(step) > 0):
+            return None
+        ends = [self._number(end) for end in span.split("-")]
+        if span in ("*", "?"):
+            ends = [self.least, self.most]
+        elif slash and len(ends) == 1:
+            ends = [*ends, self.most]
+        known = [end for end in ends if end is not None]
+        if len(known) != len(ends) or len(ends) > 2 or known != sorted(known):
+            return None
+        return range(known[0], known[-1] + 1, int(step) if slash else 1)
 
     def _number(self, text: str) -> int | None:
         if text.lower() in self.words:
             return self.least + self.words.index(text.lower())
-        number = int(text) if text.isdigit() and len(text) < 4 else -1
+        number = int(text) if text.isdecimal() and text.isascii() and len(text) < 4 else -1
         return number if self.least <= number <= self.most else None
 
 
@@ -70,10 +80,13 @@ def schedule_problems(entry: Entry[JobSpec]) -> Iterator[Problem]:
     if schedule is not None and entry.sound("schedule"):
         yield from _ranges(key, schedule)
     zone = entry.text("time_zone")
-    known = available_timezones()
+    # Some machines have one more, `localtime`, which elsewhere means another or none.
+    known = {name for name in available_timezones() if re.fullmatch(ZONE_PATTERN, name)}
     # A machine without the database of time zones knows none.
     if zone is not None and known and zone not in known and entry.sound("time_zone"):
-        close = nearest(zone, sorted(known))
+        close = next((name for name in sorted(known) if name.rpartition("/")[2].lower() == zone.lower()), None)
+        if close is None and "/" in zone:
+            close = nearest(zone, sorted(known))
         reason = "there is no such time zone"
         yield Problem(
             key=f"{entry.key}.time_zone",
@@ -95,16 +108,43 @@ def _ranges(key: str, schedule: str) -> Iterator[Problem]:
         wrong = field.refused(text)
         if wrong is not None:
             words = f", or {field.words[0]} to {field.words[-1]}" if field.words else ""
+            close = [_mended(one, part) for one, part in zip(FIELDS, parts, strict=True)]
+            good = all(one.refused(part) is None for one, part in zip(FIELDS, close, strict=True))
             yield Problem(
                 key=key,
                 value=schedule,
-                reason=f"{wrong} is no {field.name}: {field.least} to {field.most}{words}",
+                reason=f"{wrong or 'an empty part'} is no {field.name}: {field.least} to {field.most}{words}",
                 allowed=("five fields such as 0 3 * * *",),
-                # Elsewhere Sunday is also 7.
-                nearest=_with_sunday(parts) if field is FIELDS[4] and wrong == "7" else None,
+                nearest=" ".join(close) if good else None,
             )
             return
+    yield from _never(key, schedule, parts)
 
 
-def _with_sunday(parts: list[str]) -> str:
-    return " ".join([*parts[:4], "0"])
+def _mended(field: Field, text: str) -> str:
+    """A field without empty parts, and with Sunday as 0: elsewhere it is also 7."""
+    parts = [part for part in text.split(",") if part]
+    if field is FIELDS[4]:
+        sunday = "sun" if "sun" in map(str.lower, parts) else "0"
+        parts = [re.sub(r"^(.+)-7$", r"\1-6", part) if part != "7" else sunday for part in parts]
+        ranges = any(part.endswith("-7") for part in text.split(","))
+        parts += [sunday] if ranges else []
+    return ",".join(dict.fromkeys(parts))
+
+
+def _never(key: str, schedule: str, parts: list[str]) -> Iterator[Problem]:
+    """Days that none of the months has. Where days of the week are named too, either is enough."""
+    _, _, days, months, weekdays = parts
+    if not any(re.fullmatch(r"[*?](/1)?", part) for part in weekdays.split(",")):
+        return
+    longest = max(LONGEST_MONTHS[month] for month in FIELDS[3].numbers(months))
+    first = min(FIELDS[2].numbers(days))
+    if first > longest:
+        yield Problem(
+            key=key,
+            value=schedule,
+            reason=f"this never comes: the longest of these months has {longest} days",
+            allowed=(f"a day from 1 to {longest}", "other months"),
+            # The 29th of February comes every fourth year.
+            nearest=" ".join([*parts[:2], str(min(longest, 30 if longest > 29 else 28)), *parts[3:]]),
+        )

@@ -60,7 +60,8 @@ SCHEDULE_PATTERN = (
 )
 """Five fields, or a word for them: what Kubernetes' CronJob and KubeRay's RayCronJob both take (robfig/cron,
 ParseStandard). https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/#schedule-syntax"""
-ZONE_PATTERN = r"^[A-Z][A-Za-z]+(/[A-Z][-+_A-Za-z0-9]*)*$"
+ZONE_PATTERN = r"^[A-Z][-+_A-Za-z0-9]+(/[A-Z][-+_A-Za-z0-9]*)*$"
+COMMAND_PATTERN = r"\S"
 
 
 class JobSpec(BaseModel):
@@ -88,6 +89,7 @@ class JobSpec(BaseModel):
         default=None,
         min_length=1,
         max_length=8192,
+        pattern=COMMAND_PATTERN,
         description="Your own command in place of the recipe, e.g. `python my/train.py --steps 100`; a shell runs it "
         "beside the head of Ray. What is above, from `steps` to `reserve_timeout_s`, is the recipe's, and not "
         "written then.",

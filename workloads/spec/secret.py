@@ -2,10 +2,12 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
-SECRET_PATTERN = r"^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$"
+_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+SECRET_PATTERN = rf"^{_LABEL}([.]{_LABEL})*$"
 """A DNS subdomain: https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#names"""
-SECRET_KEY_PATTERN = r"^[-._a-zA-Z0-9]{1,253}$"
-"""https://kubernetes.io/docs/concepts/configuration/secret/#restriction-names-data"""
+SECRET_KEY_PATTERN = r"^([-_a-zA-Z0-9][-._a-zA-Z0-9]{0,252}|[.][-_a-zA-Z0-9][-._a-zA-Z0-9]{0,251})$"
+"""https://kubernetes.io/docs/concepts/configuration/secret/#restriction-names-data: no `.`, and no `..` in front
+(IsConfigMapKey in k8s.io/apimachinery/pkg/util/validation/validation.go)."""
 
 
 class SecretKey(BaseModel):
