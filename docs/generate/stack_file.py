@@ -28,7 +28,7 @@ from infra.stack import (
 )
 from infra.stack.forms import form_of
 from infra.stack.parse import SECRETS
-from infra.stack.rules_env import COPIED_BY_LLM
+from infra.stack.rules_env import COPIED_BY_LLM, OF_LLM, OF_THE_PLATFORM, REFUSED, REFUSED_WITH_REDIS
 from infra.stack.rules_modes import LENT, NOT_LENT_GENERATIONS, SECOND_NIC_GENERATIONS
 from infra.stack.rules_names import CPU_POOL, LONGEST_NODE_POOL
 from infra.stack.rules_network import (
@@ -168,16 +168,18 @@ RULES = (
     f"is none of {_said(DERIVED_FROM_SLICE, ', ')} (they follow from the slice) and none of "
     f"{_said(tuple(SAID_ELSEWHERE), ', ')} (other keys say them).",
     "`model` is required with engine `jax` and `vllm`, and has no place beside `app`.",
-    "Nothing in an engine's `args` or `kwargs` is called like a secret.",
+    "Nothing in an engine's `args` or `kwargs` is called like a secret: a secret is a variable of `secret_env`, and "
+    "the model hub's token is `tpu-ray:hubToken`. A tokenizer's words (`pad_token`, `eos_token`, ...) are none.",
     "`width` divides into an even part per head, and `kv_heads` divides `heads`.",
     "`mesh`: `data` x `tensor` is the number of devices of the slice (chips; two per chip on v7x), and `tensor` "
     "divides the heads.",
     "A job with an `entrypoint` of its own has none of the recipe's keys: "
     f"{', '.join(f'`{key}`' for key in RECIPE_KEYS)}.",
     "No variable of `env` is called like a secret, none of `env` and `secret_env` is one that the slice, Ray or the "
-    "platform sets, and none stands in both. A service with `engine: vllm` has neither "
-    f"{' nor '.join(f'`{name}`' for name in COPIED_BY_LLM)}: Ray Serve LLM would show it; its key is "
-    "`tpu-ray:hubToken`.",
+    f"platform sets, and none stands in both. KubeRay makes no Ray cluster with {_said(REFUSED, ', ')}, nor, for a "
+    f"service beside `gcs_fault_tolerance`, with {_said(REFUSED_WITH_REDIS)}. {_said(OF_THE_PLATFORM)} stands in a "
+    "job's `env` or nowhere. A service with `engine: vllm` has in `secret_env` none of "
+    f"{_said((*COPIED_BY_LLM, *OF_LLM), ', ')}: the hub's token is `tpu-ray:hubToken`.",
     "A `schedule` comes: the 31st of February does not. `time_zone` and `keep_runs` stand with `schedule`. `up` starts "
     "no scheduled run, so such a job has no `wait`, and "
     f"no service has its model; its `<name>-<run>` is {TIME_LENGTH} characters shorter, for the time behind it.",

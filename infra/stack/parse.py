@@ -17,7 +17,7 @@ from infra.stack.rules_jobs import job_problems
 from infra.stack.rules_names import node_pool_name_problems
 from infra.stack.rules_platform import platform_problems
 from infra.stack.rules_pools import pool_problems, pools_by_name, said_once, single_pool_problems
-from infra.stack.rules_runs import in_our_words, run_problems
+from infra.stack.rules_runs import in_our_words, run_problems, told_by_rules
 from infra.stack.rules_services import pool_meant, service_problems
 from infra.stack.translate import Entry, read_entry
 from workloads.spec import JobSpec, ServiceSpec
@@ -57,12 +57,12 @@ def parse_stack(config: Mapping[str, object], project: str = "tpu-ray") -> Stack
     problems += engine_problems(services, known, platform)
     problems += job_problems(jobs, known)
     problems += run_problems(jobs, services, _queued(platform, pools))
-    problems += env_problems(services, jobs)
+    problems += env_problems(platform, services, jobs)
     problems += capacity_problems(services, jobs, known)
     problems += fit_problems(platform, services, jobs, known)
     problems += bucket_problems(platform, services, jobs) if platform else ()
     if problems:
-        raise StackError(_in_order(in_our_words(problems, jobs), project))
+        raise StackError(_in_order(in_our_words(problems, services, jobs), project))
     return StackSpec(
         platform=_read(platform),
         pools=tuple(map(_read, pools)),
@@ -180,11 +180,13 @@ def _entries(mine: Mapping[str, Plain], name: str, project: str, problems: list[
         entries.append(entry)
         # A name that is too long is told by the rule that knows the pool, with the limit that holds there.
         long_name = name != "pools" and isinstance(item, dict) and isinstance(item.get("name"), str)
+        elsewhere = told_by_rules(item) if name == "jobs" and isinstance(item, dict) else ()
         problems += [
             problem
             for problem in found
             if not (hidden and "[secret]" in json.dumps(problem.value))
             and not problem.key.startswith(tuple(f"{at}." for at in hidden))
+            and not f"{problem.key}.".startswith(tuple(f"{place}.{part}." for part in elsewhere))
             and not (long_name and problem.key == f"{place}.name" and problem.reason.endswith("fit"))
         ]
     return entries
@@ -231,17 +233,14 @@ def _has_secrets(value: Plain, key: str, project: str, problems: list[Problem]) 
     own = tuple(f"{project}:{name}" for name in SECRETS)
     why = "one secret makes the whole value secret, and what decides how much is built must be readable"
     for place in found:
-        named = ".secret_env." in place
+        named, variable = ".secret_env." in place, place.partition("].env.")
         instead = "what is named here is the Kubernetes secret" if named else "a secret is a top-level key of its own"
-        problems.append(
-            Problem(
-                key=place,
-                value="[secret]",
-                reason=f"{why}; {instead}",
-                allowed=(A_SECRET,) if named else own,
-                nearest=None if named else own[0],
-            )
-        )
+        allowed, close = ((A_SECRET,), None) if named else (own, own[0])
+        if variable[1]:
+            instead = "a variable's value is a Kubernetes secret's, which is named"
+            allowed, close = (f"{variable[0]}].secret_env.{variable[2]}: {A_SECRET}",), None
+        reason = f"{why}; {instead}"
+        problems.append(Problem(key=place, value="[secret]", reason=reason, allowed=allowed, nearest=close))
     return found
 
 

@@ -9,9 +9,27 @@ Plain = None | bool | int | float | str | list["Plain"] | dict[str, "Plain"]
 DEEPEST = 20
 MOST_VALUES = 20_000
 
+_SECRET = re.compile(r"secret|token$|passw|passphrase|(api|private)_?key|access_?key(?!_?id)|credential")
+_OF_A_TOKENIZER = re.compile(r"(^|_)(pad|eos|bos|unk|sep|cls|mask|image|audio|video)_?token$")
+"""What a tokenizer marks a text with."""
+_NAMED = re.compile(r"""(?<![-\w])([-\w]++)["']?\s*[=:]\s*""", re.ASCII)
+_VALUE = re.compile(r"""(?!\[secret])("[^"]*"|'[^']*'|[^\s"',;&})\]]+)""")
+"""Behind `NAME=` or `name: `, in quotes or not."""
+_FLAG = re.compile(rf"(?<![-\w])(--[-\w]++)(\s+){_VALUE.pattern}", re.ASCII)
+_LOGIN = re.compile(
+    r"//[^/\s@:]*:\S{0,1000}@|//[^/\s]*@|^[^/\s@:]*:(?!//)\S{1,1000}@(?=[-.\w]+:[0-9]+$)(?!sha256:)", re.ASCII
+)
+"""Who logs in at an address, in front of its host."""
+
 
 class TooLargeError(ValueError):
     """The value is nested too deeply, refers to itself, or grows beyond all bounds through aliases."""
+
+
+class NoNumber(str):
+    """A number that JSON has no form for, as text: where text is right too, it is not meant as one."""
+
+    __slots__ = ()
 
 
 def plain(value: object) -> Plain:
@@ -29,9 +47,9 @@ def plain(value: object) -> Plain:
         if part is None or isinstance(part, bool):
             return part
         if isinstance(part, int):
-            return part if abs(part) < 2**63 else "a number beyond 64 bits"
+            return part if abs(part) < 2**63 else NoNumber("a number beyond 64 bits")
         if isinstance(part, float):
-            return part if isfinite(part) else str(part)
+            return part if isfinite(part) else NoNumber(part)
         if isinstance(part, Mapping):
             return {_text(key): walk(inner, depth + 1) for key, inner in part.items()}
         if isinstance(part, list | tuple):
@@ -48,7 +66,8 @@ def is_secret(value: Plain) -> bool:
 
 def is_secret_name(name: str) -> bool:
     """Whether a key is called as keys of secrets are: what stands there is not shown, also where it has no place."""
-    return bool(re.search(r"secret|token$|passw|api_?key|private_?key|credential", name.replace("-", "_").lower()))
+    word = name.replace("-", "_").lower()
+    return bool(_SECRET.search(word)) and not _OF_A_TOKENIZER.search(word)
 
 
 def secrets_in(value: Plain, key: str) -> Iterator[str]:
@@ -68,13 +87,28 @@ def without_secrets(value: Plain) -> Plain:
     if is_secret(value):
         return "[secret]"
     if isinstance(value, dict):
-        named = value.get("name")
-        if "value" in value and isinstance(named, str) and is_secret_name(named):
-            return {**value, "value": "[secret]"}
-        return {name: "[secret]" if is_secret_name(name) else without_secrets(inner) for name, inner in value.items()}
+        told = {name: str(value.get("name", "")) if name == "value" else name for name in value}
+        return {
+            name: "[secret]" if is_secret_name(told[name]) else without_secrets(inner) for name, inner in value.items()
+        }
     if isinstance(value, list):
-        return [without_secrets(inner) for inner in value]
-    return value
+        flags = [isinstance(before, str) and before[:1] == "-" and is_secret_name(before) for before in ["", *value]]
+        return ["[secret]" if flag else without_secrets(inner) for flag, inner in zip(flags, value, strict=False)]
+    if not isinstance(value, str):
+        return value
+    # `--api-key x`, which in a sentence may be another's word.
+    flagged = _FLAG.sub(lambda found: f"{found[1]}{found[2]}[secret]" if is_secret_name(found[1]) else found[0], value)
+    return text_without_secrets(flagged)
+
+
+def text_without_secrets(text: str) -> str:
+    """`text` without the values of what is called like a secret in it, and without who logs in at an address."""
+    text = _LOGIN.sub(lambda found: "//[secret]@" if found[0].startswith("//") else "[secret]@", text)
+    shown, end = "", 0
+    for found in _NAMED.finditer(text):
+        if found.start() >= end and is_secret_name(found[1]) and (value := _VALUE.match(text, found.end())):
+            shown, end = f"{shown}{text[end : found.end()]}[secret]", value.end()
+    return shown + text[end:]
 
 
 def _text(value: object) -> str:

@@ -7,6 +7,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from infra.stack.plain import is_secret_name, text_without_secrets, without_secrets
+
 
 class Problem(BaseModel):
     """One mistake of the stack file.
@@ -32,12 +34,27 @@ class Problem(BaseModel):
             lines.append(f"    nearest: {_shown(self.nearest)}")
         return "\n".join(lines)
 
+    def without_secrets(self) -> "Problem":
+        """The same mistake; of what stands below a key that is called like a secret, and of what looks like one
+        elsewhere, nothing is shown."""
+        secret = self.value is not None and any(map(is_secret_name, re.split(r"[.\[\]]", self.key)))
+        value = "[secret]" if secret else without_secrets(self.value)
+        near = without_secrets(self.nearest)
+        return self.model_copy(
+            update={
+                "key": text_without_secrets(self.key),
+                "value": value,
+                "reason": text_without_secrets(self.reason),
+                "nearest": None if near != self.nearest else near,
+            }
+        )
+
 
 class StackError(ValueError):
     """Everything that is wrong with a stack file, at once. `str()` of it is the text that a user sees."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
-        self.problems = tuple(problems)
+        self.problems = tuple(problem.without_secrets() for problem in problems)
         super().__init__(self.problems)
 
     def __str__(self) -> str:

@@ -5,19 +5,19 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from infra.stack.gke import GkePlatform
 from infra.stack.model import LocalPlatform
-from infra.stack.plain import Plain, is_secret_name, plain, without_secrets
+from infra.stack.plain import NoNumber, Plain, is_secret, is_secret_name, plain, without_secrets
 from infra.stack.problems import Problem
+from infra.stack.rules_env import A_SECRET
 from infra.stack.rules_pools import Pool
 from infra.stack.translate import NO_SUCH_KEY, Entry, dotted
 from workloads.spec import AppSpec, ServiceSpec, Slice, VllmSpec
 from workloads.spec.engines import DERIVED_FROM_SLICE, PIPELINE, SAID_ELSEWHERE
 
 ENGINES = ("jax", "vllm", "app")
-_HUB_MODEL = re.compile(r"[A-Za-z0-9][-_.A-Za-z0-9]*(/[A-Za-z0-9][-_.A-Za-z0-9]*)?")
-_NAMES_ONE = re.compile(r"_(env|file|name|path|var)$")
+_NAMES_ONE = re.compile(r"(^|_)(env|file|name|path|ref|var)$")
 """The end of a key that says where a secret is, and is none."""
+_OF_THE_HUB = re.compile(r"(hf|hub|hugging_?face(_hub)?)_?token")
 _BARE_HUB_MODEL = re.compile(r"[A-Za-z0-9][-_.A-Za-z0-9]*/[A-Za-z0-9][-_.A-Za-z0-9]*")
-_LAST_TWO_PARTS = re.compile(rf"{_BARE_HUB_MODEL.pattern}$")
 
 
 def engine_in_full(item: Plain) -> Plain:
@@ -65,18 +65,18 @@ def engine_problems(
         if entry.spec is None:
             continue
         if isinstance(entry.spec.engine, AppSpec):
-            yield from _secrets(entry, "args")
+            yield from _values(entry, "args")
         elif kind == "vllm":
             if local:
                 yield _not_here(entry)
             pool = pools.get(entry.text("pool") or "")
             yield from _one_machine(entry, pool)
-            yield from _secrets(entry, "kwargs")
+            yield from _values(entry, "kwargs")
             yield from _kwargs(entry, pool.slice if pool else None)
 
 
 def _model_of(entry: Entry[ServiceSpec], kind: str) -> Iterator[Problem]:
-    """Whether the engine wants a model at all, and if it is vLLM's, whether it is one that vLLM finds."""
+    """Whether the engine wants a model at all, and of vLLM's, whether it says where it comes from."""
     key, model = f"{entry.key}.model", entry.text("model")
     if kind == "app" and entry.wrote("model"):
         yield Problem(
@@ -86,19 +86,10 @@ def _model_of(entry: Entry[ServiceSpec], kind: str) -> Iterator[Problem]:
         )
     elif kind in ("jax", "vllm") and not entry.wrote("model") and entry.spec is not None:
         yield Problem(key=key, reason="this key is required and missing")
-    elif kind == "vllm" and model is not None:
-        yield from _hub_model(key, model)
-
-
-def _hub_model(key: str, model: str) -> Iterator[Problem]:
-    form = ("hf:<organisation>/<model>",)
-    if model.startswith("hf:") and not _HUB_MODEL.fullmatch(model[3:]):
-        found = _LAST_TWO_PARTS.search(model)
-        reason = "behind hf: stands the model's name on the hub"
-        yield Problem(key=key, value=model, reason=reason, allowed=form, nearest=f"hf:{found[0]}" if found else None)
-    elif _BARE_HUB_MODEL.fullmatch(model):
+    elif kind == "vllm" and model is not None and _BARE_HUB_MODEL.fullmatch(model):
         reason = "a path is written in full; a model of the hub has hf: in front"
-        yield Problem(key=key, value=model, reason=reason, allowed=form, nearest=f"hf:{model}")
+        allowed = ("hf:<organisation>/<name>[@<revision>]",)
+        yield Problem(key=key, value=model, reason=reason, allowed=allowed, nearest=f"hf:{model}")
 
 
 def _not_here(entry: Entry[ServiceSpec]) -> Problem:
@@ -143,40 +134,85 @@ def _kwargs(entry: Entry[ServiceSpec], shape: Slice | None) -> Iterator[Problem]
             reason = "vLLM's arguments are written with lower-case letters and underscores"
             yield Problem(key=key, value=value, reason=reason, nearest=fixed or None)
     stages = engine.kwargs.get(PIPELINE, 1)
-    if shape is not None and (isinstance(stages, bool) or stages not in (1, shape.hosts)):
+    if shape is None:
+        return
+    whole, right = type(stages) is int, (1, shape.hosts)
+    if not whole or stages not in right:
+        said = (
+            f"a stage of the pipeline is the whole slice or one of its {shape.hosts} hosts"
+            if shape.multi_host
+            else "a slice of one host is one stage"
+        )
         yield Problem(
             key=f"{entry.key}.engine.kwargs.{PIPELINE}",
             value=stages,
-            reason=f"a stage of the pipeline is the whole slice or one of its {shape.hosts} hosts"
-            if shape.multi_host
-            else "a slice of one host is one stage",
-            allowed=("1", str(shape.hosts)) if shape.multi_host else ("1",),
-            nearest=shape.hosts if shape.multi_host else 1,
+            reason=said if whole else f"must be a whole number: {said}",
+            allowed=tuple(map(str, dict.fromkeys(right))),
+            nearest=int(stages) if isinstance(stages, int | float) and stages in right else shape.hosts,
         )
 
 
-def _secrets(entry: Entry[ServiceSpec], part: str) -> Iterator[Problem]:
-    """What is called like a secret: these values are text in Serve's config, which whoever sees the pods can read."""
+def _values(entry: Entry[ServiceSpec], part: str) -> Iterator[Problem]:
+    """What has no place among an engine's arguments: Serve's config is JSON, which whoever sees the pods can read."""
     engine = entry.raw.get("engine")
     values = engine.get(part) if isinstance(engine, dict) else None
-    for place in _named_like_secrets(values, ("engine", part)):
+    for place, name in _named_like_secrets(values, ("engine", part)):
+        word = _words_of(name)
+        hub = _OF_THE_HUB.fullmatch(word) is not None
+        instead = "the hub's token is" if hub else "`secret_env` puts it"
+        variable = re.sub(r"[^A-Z0-9_]", "_", word.upper())
         yield Problem(
             key=dotted(entry.key, place),
             value="[secret]",
-            reason="a secret has no place in Serve's config, which is not kept secret; the hub's token is in the "
-            "environment of the pods",
-            allowed=("tpu-ray:hubToken",),
+            reason=f"a secret has no place in Serve's config, which is not kept secret; {instead} in the environment "
+            "of the pods",
+            allowed=("tpu-ray:hubToken",) if hub else (f"{entry.key}.secret_env.{variable}: {A_SECRET}",),
         )
+    for place, value in _no_numbers(values, ("engine", part)):
+        reason = "Serve's config is JSON, and JSON has no such number"
+        allowed = ("a finite number of 64 bits", "a text in quotes")
+        yield Problem(key=dotted(entry.key, place), value=value, reason=reason, allowed=allowed)
 
 
-def _named_like_secrets(value: Plain, place: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
+Place = tuple[str | int, ...]
+
+
+def _named_like_secrets(value: Plain, place: Place) -> Iterator[tuple[Place, str]]:
+    """Where a secret stands, and the name that tells so."""
     if isinstance(value, dict):
         for name, inner in value.items():
-            said_of_another = name == "value" and is_secret_name(str(value.get("name", "")))
-            if isinstance(inner, str) and (said_of_another or (is_secret_name(name) and not _NAMES_ONE.search(name))):
-                yield (*place, name)
+            told = str(value.get("name", "")) if name == "value" else name
+            if is_secret_name(told) and not _NAMES_ONE.search(_words_of(told)) and _holds_one(inner):
+                yield (*place, name), told
             else:
                 yield from _named_like_secrets(inner, (*place, name))
     elif isinstance(value, list):
         for index, inner in enumerate(value):
             yield from _named_like_secrets(inner, (*place, index))
+
+
+def _holds_one(value: Plain) -> bool:
+    """Whether something in the value may be a secret: a text or a number, and not the name of where one is."""
+    if isinstance(value, dict):
+        named = (inner for name, inner in value.items() if not _NAMES_ONE.search(_words_of(name)))
+        return not is_secret(value) and any(map(_holds_one, named))
+    if isinstance(value, list):
+        return any(map(_holds_one, value))
+    return value is not None and not isinstance(value, bool) and value != ""
+
+
+def _no_numbers(value: Plain, place: Place) -> Iterator[tuple[Place, str]]:
+    """Where something stands that JSON cannot say."""
+    if isinstance(value, NoNumber):
+        yield place, str(value)
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _no_numbers(inner, (*place, name))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _no_numbers(inner, (*place, index))
+
+
+def _words_of(name: str) -> str:
+    """A name with underscores between its words: `hfToken` and `HF-TOKEN` as `hf_token`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).replace("-", "_").lower()

@@ -3,8 +3,9 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from infra.stack.plain import without_secrets
+from infra.stack.plain import Plain, is_secret_name, without_secrets
 from infra.stack.problems import Problem
+from infra.stack.rules_engines import engine_kind
 from infra.stack.rules_schedule import schedule_problems
 from infra.stack.translate import NO_SUCH_KEY, Entry
 from workloads.spec import JobSpec, ServiceSpec
@@ -28,19 +29,53 @@ KUBERAY_WORDS: Mapping[str, tuple[str, str]] = {
 https://github.com/ray-project/kuberay/blob/v1.6.2/ray-operator/apis/ray/v1/rayjob_types.go"""
 
 
-def in_our_words(problems: Sequence[Problem], jobs: Sequence[Entry[JobSpec]]) -> list[Problem]:
+VARIABLES = ("env", "envvars", "environment", "runtimeenv")
+"""Keys that others have for the variables of a service."""
+
+
+def in_our_words(
+    problems: Sequence[Problem], services: Sequence[Entry[ServiceSpec]], jobs: Sequence[Entry[JobSpec]]
+) -> list[Problem]:
     """The same problems, where a key that is KubeRay's names ours."""
-    known = {f"{entry.key}.{name}": name for entry in jobs for name in entry.raw}
-    told = []
-    for problem in problems:
-        name = re.sub("[-_]", "", known.get(problem.key, "")).lower()
-        if problem.reason == NO_SUCH_KEY and name in KUBERAY_WORDS:
-            ours, says = KUBERAY_WORDS[name]
-            problem = problem.model_copy(
-                update={"reason": f"{NO_SUCH_KEY}: {says}", "allowed": (ours,), "nearest": ours}
-            )
-        told.append(problem)
-    return told
+    ours: dict[str, tuple[tuple[str, ...], str]] = {}
+    for entry in jobs:
+        for key, name in _bare_keys(entry):
+            if name in KUBERAY_WORDS:
+                one, says = KUBERAY_WORDS[name]
+                ours[key] = (one,), says
+    for service in services:
+        ours |= {key: _instead_of_env(service, key) for key, name in _bare_keys(service) if name in VARIABLES}
+    return [
+        problem.model_copy(update={"reason": f"{NO_SUCH_KEY}: {found[1]}", "allowed": found[0], "nearest": found[0][0]})
+        if problem.reason == NO_SUCH_KEY and (found := ours.get(problem.key))
+        else problem
+        for problem in problems
+    ]
+
+
+def _bare_keys(entry: Entry[JobSpec] | Entry[ServiceSpec]) -> Iterator[tuple[str, str]]:
+    """Every key of an entry in full, and the same without dashes and upper case."""
+    for name in entry.raw:
+        yield f"{entry.key}.{name}", re.sub("[-_]", "", name).lower()
+
+
+def _instead_of_env(service: Entry[ServiceSpec], key: str) -> tuple[tuple[str, ...], str]:
+    """What a service has in place of `env`, which stands at `key`."""
+    part = {"app": "engine.args", "vllm": "engine.kwargs"}.get(engine_kind(service))
+    says = "secret_env names the variables whose values are secrets"
+    if part is None:
+        return ("secret_env",), says
+    written = service.raw[key.rpartition(".")[2]]
+    secret = not isinstance(written, dict) or any(map(is_secret_name, written))
+    both = ("secret_env", part) if secret else (part, "secret_env")
+    return both, f"{says}; what else the engine is told stands in {part}"
+
+
+def told_by_rules(job: Mapping[str, Plain]) -> tuple[str, ...]:
+    """The keys of a job of which a rule tells all that there is to tell, so that the wrong type is none."""
+    env = job.get("env")
+    variables = [f"env.{name}" for name in env if is_secret_name(name)] if isinstance(env, dict) else []
+    return (*variables, *(RECIPE_KEYS if isinstance(job.get("entrypoint"), str) else ()))
 
 
 def run_problems(

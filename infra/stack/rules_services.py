@@ -103,7 +103,7 @@ def _name(entry: Entry[ServiceSpec], pools: Mapping[str, Pool]) -> Iterator[Prob
 _HUB = "hf:<organisation>/<name>[@<revision>]"
 _FORMS = {
     "jax": ("package:<python package>", "job:<job name>", _HUB, "a path to a folder or .gguf file"),
-    "vllm": ("hf:<organisation>/<model>", "job:<job name>", "a path to a folder"),
+    "vllm": (_HUB, "job:<job name>", "a path to a folder"),
 }
 _SCHEMES = {"jax": ("package", "job", "hf"), "vllm": ("hf", "job")}
 
@@ -127,8 +127,6 @@ def _model(entry: Entry[ServiceSpec], jobs: Sequence[Entry[JobSpec]]) -> Iterato
                 allowed=tuple(f"job:{name}" for name in known),
                 nearest=f"job:{close}" if close else None,
             )
-    elif scheme == "hf" and colon and kind == "vllm":
-        return
     elif scheme == "package" and colon and kind == "vllm":
         reason = "vLLM does not load a model of an installed package"
         yield Problem(key=key, value=model, reason=reason, allowed=forms)

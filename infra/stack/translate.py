@@ -1,6 +1,5 @@
 """pydantic's errors as problems of the stack file. The only place that knows pydantic's error types."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite
@@ -77,7 +76,7 @@ def read_entry(model: Any, raw: Plain, key: str) -> tuple[Entry[Any], list[Probl
         repaired = _without(repaired, place, missing=detail["type"] == "missing")
         if not isinstance(detail.get("ctx", {}).get("error"), SliceError):
             problem = _problem(detail, place, raw, key, model)
-            problems.append(_hidden(problem) if "secret_env" in place else problem)
+            problems.append(_hidden(problem) if any(is_secret_name(str(part)) for part in place) else problem)
     try:
         spec = _validate(adapter, repaired)
     except ValidationError:
@@ -241,7 +240,7 @@ def _problem(detail: ErrorDetails, place: Path, raw: Plain, key: str, model: Any
 
 
 def _hidden(problem: Problem) -> Problem:
-    """What stands where a secret is only to be named may be the secret itself."""
+    """What stands where a secret is to be named, or has no place, may be the secret itself."""
     if problem.value is None:
         return problem
     near = problem.nearest if problem.reason == NO_SUCH_KEY else None
@@ -295,10 +294,7 @@ def _as_wanted(value: Plain, wanted: str, place: Path) -> int | float | str | No
 
 def _pattern_problem(where: str, value: str, pattern: str) -> Problem:
     form = form_of(pattern)
-    hidden = is_secret_name(where.rpartition(".")[2])
-    shown = "[secret]" if hidden else re.sub(r"//[^/]*@", "//[secret]@", value)
-    nearest_form = None if hidden else form.nearest(value)
-    return Problem(key=where, value=shown, reason=form.reason, allowed=(form.example,), nearest=nearest_form)
+    return Problem(key=where, value=value, reason=form.reason, allowed=(form.example,), nearest=form.nearest(value))
 
 
 def _models(model: Any) -> tuple[type[BaseModel], ...]:

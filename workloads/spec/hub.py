@@ -7,7 +7,7 @@ SCHEME = "hf:"
 MARKER = "staged.json"
 """Written last: while it is missing, the files are not all there."""
 
-_FORM = re.compile(r"hf:([A-Za-z0-9][-.\w]{0,95})/([A-Za-z0-9][-.\w]{0,95})(?:@([A-Za-z0-9][-./\w]{0,199}))?")
+_FORM = re.compile(r"hf:([A-Za-z0-9][-.\w]{0,95})/([A-Za-z0-9][-.\w]{0,95})(?:@([A-Za-z0-9][-./\w]{0,199}))?", re.ASCII)
 
 
 @dataclass(frozen=True)
