@@ -184,6 +184,8 @@ RULES = (
     "no scheduled run, so such a job has no `wait`, and "
     f"no service has its model; its `<name>-<run>` is {TIME_LENGTH} characters shorter, for the time behind it.",
     "`suspend: true` stands neither with `wait` nor, on GKE, on a pool with `capacity: queued`.",
+    "Where a service of a job's model waits for the very slice of its run, because the pool holds not all that is on "
+    "it, on GKE `keep_cluster_s` is at most the service's `reserve_timeout_s` and `ready_timeout_s`.",
     "`global_batch` divides equally over all devices of the slice, whatever the mesh.",
     "A zone lies in its region; two ports are different.",
     "`reservation` stands with `capacity: reservation` and with no other; `max_run_s` with "

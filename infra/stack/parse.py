@@ -8,7 +8,7 @@ from infra.stack.model import Platform, PoolSpec, StackSpec
 from infra.stack.plain import Plain, TooLargeError, is_secret, is_secret_name, plain, secrets_in, without_secrets
 from infra.stack.problems import Problem, StackError
 from infra.stack.rules_bucket import bucket_problems
-from infra.stack.rules_capacity import capacity_problems
+from infra.stack.rules_capacity import capacity_problems, keep_cluster_problems
 from infra.stack.rules_engines import engine_in_full, engine_problems, placed_by_pool
 from infra.stack.rules_env import A_SECRET, env_problems
 from infra.stack.rules_fit import fit_problems
@@ -59,6 +59,7 @@ def parse_stack(config: Mapping[str, object], project: str = "tpu-ray") -> Stack
     problems += run_problems(jobs, services, _queued(platform, pools))
     problems += env_problems(platform, services, jobs)
     problems += capacity_problems(services, jobs, known)
+    problems += keep_cluster_problems(platform, services, jobs, known)
     problems += fit_problems(platform, services, jobs, known)
     problems += bucket_problems(platform, services, jobs) if platform else ()
     if problems:

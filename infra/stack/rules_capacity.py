@@ -2,8 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from infra.stack.gke import GkePlatform
+from infra.stack.model import LocalPlatform
 from infra.stack.problems import Problem
 from infra.stack.rules_pools import Pool
+from infra.stack.rules_runs import is_paused
 from infra.stack.translate import Entry
 from workloads.spec import JobSpec, ServiceSpec
 
@@ -58,6 +61,43 @@ def _no_slice_left(job: Entry[JobSpec], services: Sequence[Entry[ServiceSpec]], 
         reason=f"{keys} {keep} of this pool, so this job would wait in vain; "
         "give the pool one slice more, or the job a pool of its own",
     )
+
+
+def keep_cluster_problems(
+    platform: Entry[LocalPlatform | GkePlatform] | None,
+    services: Sequence[Entry[ServiceSpec]],
+    jobs: Sequence[Entry[JobSpec]],
+    pools: Mapping[str, Pool],
+) -> Iterator[Problem]:
+    """A finished run that keeps its slice longer than the service of its model waits for it.
+
+    Only on GKE: on one machine the Ray cluster is the stack's, and a run that has ended keeps nothing of it.
+    """
+    if platform is None or not isinstance(platform.spec, GkePlatform):
+        return
+    for job in jobs:
+        pool, stays = pools.get(job.text("pool") or ""), job.raw.get("keep_cluster_s")
+        if pool is None or pool.slices is None or not isinstance(stays, int) or not job.sound("keep_cluster_s"):
+            continue
+        here = [entry for entry in services if entry.text("pool") == pool.name and not is_paused(entry)]
+        runs = sum(1 for other in jobs if other.text("pool") == pool.name)
+        if sum(map(_replicas, here)) + runs <= pool.slices:
+            continue
+        for entry in here:
+            if entry.text("model") != f"job:{job.text('name')}" or entry.spec is None:
+                continue
+            waits = {name: getattr(entry.spec, name) for name in ("reserve_timeout_s", "ready_timeout_s")}
+            name, most = min(waits.items(), key=lambda wait: wait[1])
+            if stays > most:
+                yield Problem(
+                    key=f"{job.key}.keep_cluster_s",
+                    value=stays,
+                    reason=f"{entry.key} waits for this very slice, {most} seconds ({name}): pool {pool.name} has "
+                    f"{_slices(pool.slices)} at most, too few for all that is on it",
+                    allowed=(f"0 to {most}", "more slices in the pool"),
+                    nearest=most,
+                )
+                break
 
 
 def _too_many(entry: Entry[ServiceSpec], pool: Pool, free: int, reason: str) -> Problem:

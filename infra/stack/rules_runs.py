@@ -119,3 +119,8 @@ def _suspended(entry: Entry[JobSpec], queued: set[str]) -> Iterator[Problem]:
     if entry.raw.get("wait") is True and entry.text("schedule") is None:
         reason = f"{entry.key}.wait waits for the end of the run, which would not come"
         yield Problem(key=key, value=True, reason=reason, allowed=("false", "true without `wait`"), nearest=False)
+
+
+def is_paused(service: Entry[ServiceSpec]) -> bool:
+    """Whether the service takes no slice, and waits for none."""
+    return service.raw.get("paused") is True
