@@ -19,7 +19,7 @@ ROOM_EDITS = (
             without("pools", "spare"),
             set_pool("many", slices=2),
         ),
-        ("delete RayService many", "update RayService spare: cluster"),
+        ("delete RayService many", "update RayService spare: cluster, serve"),
         {"many": ("removed", "gone", 8), "spare": ("stuck", "all", 8)},
     ),
 )
