@@ -10,6 +10,7 @@ from pathlib import Path
 
 from docs.generate.engines import other_engines
 from docs.generate.page import write_or_check
+from infra.plan.autoscaling import UPSCALE_DELAY_S, VLLM_SEQUENCES
 from workloads.serve.app import HEALTH_PERIOD_S, PING_TIMEOUT_S, STEP_TIMEOUT_S, WAITING_PER_SLOT
 from workloads.serve.protocol import LABELS, REFUSED, ChatRequest, CompletionRequest
 
@@ -80,6 +81,24 @@ A client that leaves frees its place at the next step.
 
 All hosts run the same steps in the same order and must give the same tokens; if they do not, the engine stops.
 
+## Replicas that come and go
+
+`replicas: {{min: 1, max: 3, idle_s: 300}}` keeps one replica and lets two more come while there is more to do than
+fits. With the engines `jax` and `vllm`, on GKE on slices of one host ([why](gke.md#replicas-that-come-and-go)).
+
+| | |
+|---|---|
+| one more comes | when for {upscale:g} s there were more requests than all work on together |
+| one goes | when for `idle_s` fewer would have been enough; what it is answering it answers first |
+| its slice goes | when for `idle_s` no replica took it; on one machine it stays, free for others |
+
+- A replica works on `engine.max_slots` requests together; of vLLM on `max_num_seqs`, or {vllm} where that is not said.
+- `min` is at least 1. With no replica nobody is answered, and the first request would wait for a slice, which takes
+  minutes to come, and for a model to load.
+- While a replica waits for its slice, the others go on answering. What they have no room for waits, or gets 429.
+- A replica whose slice does not come within `reserve_timeout_s` is tried again, and again; the service stays up.
+- `up` waits for `min` replicas. `tpu-ray status` shows `2/1 to 3`: two are there.
+
 ## What happens on failures
 
 | | |
@@ -111,6 +130,8 @@ def page() -> str:
         ping=PING_TIMEOUT_S,
         step=STEP_TIMEOUT_S,
         waiting=WAITING_PER_SLOT,
+        upscale=UPSCALE_DELAY_S,
+        vllm=VLLM_SEQUENCES,
         engines=other_engines(),
     )
 

@@ -49,6 +49,7 @@ from workloads.spec import (
     JobSpec,
     MeshSpec,
     ModelSpec,
+    ReplicaCount,
     SecretKey,
     ServiceSpec,
     VllmSpec,
@@ -110,6 +111,11 @@ SECTIONS: tuple[tuple[str, str, type[BaseModel]], ...] = (
     ("`tpu-ray:pools[].slices`", "Where one number is not enough.", SliceCount),
     ("`tpu-ray:services[]`", "What answers over HTTP, from replicas that each own a whole slice.", ServiceSpec),
     (
+        "`tpu-ray:services[].replicas`",
+        "Where the number follows what there is to do; see [services](services.md#replicas-that-come-and-go).",
+        ReplicaCount,
+    ),
+    (
         "`tpu-ray:services[].engine`, jax",
         "The bundled engine. Every shape it names is compiled before the service is ready.",
         EngineSpec,
@@ -160,10 +166,12 @@ RULES = (
     "No two pools, services or jobs have one name, and no two jobs give one `<name>-<run>`.",
     f"The name of a service, and `<name>-<run>` of a job, has at most {LONGEST_MULTI_HOST_NAME} characters on slices "
     f"of several hosts, so that the hosts find each other by DNS, and at most {LONGEST_NAME} on slices of one host.",
-    "The replicas of all services of a pool fit in its slices. A job needs one slice that no service keeps. A service "
-    "with `model: job:<name>` starts when that job has ended, so the two may share a slice.",
+    "The replicas of all services of a pool, of a range the most, fit in its slices. A job needs one slice that no "
+    "service keeps. A service with `model: job:<name>` starts when that job has ended, so the two may share a slice.",
     "`prefill_buckets` ascend, and none is longer than the context. A service with `model: job:<name>` has the "
     "context of that job's model, or less.",
+    "`replicas` are a range only with the engines `jax` and `vllm`, and on GKE only on slices of one host. `min` is at "
+    "most `max`, and `idle_s` stands only where they differ.",
     "`engine: vllm` is not for `local`, nor for slices made of the smaller of two machine types. In its `kwargs` there "
     f"is none of {_said(DERIVED_FROM_SLICE, ', ')} (they follow from the slice) and none of "
     f"{_said(tuple(SAID_ELSEWHERE), ', ')} (other keys say them).",
@@ -253,7 +261,7 @@ def _default(name: str, field: FieldInfo) -> str:
         return "**required**"
     if default in (None, ""):
         return ""
-    if isinstance(default, SliceCount):
+    if isinstance(default, SliceCount | ReplicaCount):
         return f"`{default.max}`"
     if name == "engine":
         return "`jax`"
@@ -272,7 +280,7 @@ def _kind(name: str, field: FieldInfo) -> str:
     """The type and the limits of a field, in words."""
     annotation: Any = field.annotation
     options = [option for option in get_args(annotation) if option is not type(None)]
-    if annotation is SliceCount:
+    if annotation in (SliceCount, ReplicaCount):
         return "whole number from 1, or mapping"
     if any(isinstance(one, type) and issubclass(one, BaseModel) for one in (annotation, *options)):
         return "mapping"

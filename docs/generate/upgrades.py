@@ -38,8 +38,10 @@ shape), and whether its pool has slices to hold the new cluster beside the old o
 **Without slices to spare nothing waits for them.** KubeRay would bring up the second cluster all the same, and its pods
 would wait for ever; so the old one goes first, and the plan says with how many slices it need not.
 
-**KubeRay's incremental upgrade is not used.** It wants Ray's autoscaler (ValidateRayServiceSpec, KubeRay 1.6), which
-makes [no slice of several hosts](gke.md); with slices to spare, the new cluster beside the old one loses no request.
+**KubeRay's incremental upgrade is not used.** It wants Ray's autoscaler (ValidateClusterUpgradeOptions, KubeRay 1.5 and
+1.6), which handles [no slice of several hosts](gke.md#replicas-that-come-and-go), and a Gateway, through which it moves
+requests step by step; KubeRay's chart leaves it off. It would spare slices only where a service has several replicas.
+With slices to spare, the new cluster beside the old one loses no request.
 
 **What the same edit takes away goes last.** Pulumi deletes at the end of an `up`, and before that it waits for the
 services. So a second cluster that needs the slices of a service or a job that goes would wait in vain; the plan calls
@@ -49,6 +51,10 @@ it stuck, and two edits do it.
 
 **One more replica disturbs none.** Every slice is a worker group of its own, and KubeRay adds groups to a cluster that
 runs. One replica less is a change of the cluster.
+
+**A range of replicas moves without a change.** Another `min` is Serve's alone; a larger `max` adds worker groups, and
+no slice before it is wanted. A smaller `max`, another `idle_s`, and a number that becomes a range are changes of the
+cluster. A new cluster beside the old one begins with `min` replicas; the chips at the peak are those of `max`.
 
 **A run keeps what it was started with.** Only another `run:` starts it again, with everything that changed since.
 
@@ -72,6 +78,7 @@ def page() -> str:
         ("in place", "late"),
         ("in place", "all"),
         ("more slices", "all"),
+        ("other number", "all"),
         ("beside", "all"),
         ("stuck", "all"),
         ("replaced", "none"),

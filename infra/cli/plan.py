@@ -177,7 +177,15 @@ def _tables(plan: "Plan", console: "Console") -> None:
 
     if plan.services:
         rows = [
-            [s.name, s.pool, str(s.replicas), str(s.chips), *of_chip(s.hbm), s.upgrade.means] for s in plan.services
+            [
+                s.name,
+                s.pool,
+                span(s.least_replicas, s.replicas),
+                span(s.chips // s.replicas * s.least_replicas, s.chips),
+                *of_chip(s.hbm),
+                s.upgrade.means,
+            ]
+            for s in plan.services
         ]
         columns = [("service", left), ("pool", left), ("replicas", right), ("chips", right), *hbm]
         _table(console, [*columns, ("a new cluster", left)], rows)

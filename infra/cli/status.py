@@ -41,10 +41,7 @@ def shown(seen: "StackSeen") -> str:
         ]
         parts.append(table(("pool", "slice", "there", "wanted"), rows, wide=1))
     if seen.services:
-        services = [
-            (one.name, one.pool, one.state, f"{one.replicas_ready}/{one.replicas_wanted}", one.url)
-            for one in seen.services
-        ]
+        services = [(one.name, one.pool, one.state, wanted_replicas(one), one.url) for one in seen.services]
         parts.append(table(("service", "pool", "state", "replicas", "url"), services, wide=4))
         parts += reasons(seen.services) if seen.up else []
     if seen.jobs:
@@ -74,6 +71,12 @@ def wanted_slices(pool: "PoolSeen") -> str:
     """`1`, or `0 to 2` where slices come on demand."""
     least, most = pool.slices_min, pool.slices_max
     return str(most) if least == most else f"{least} to {most}"
+
+
+def wanted_replicas(service: "ServiceSeen") -> str:
+    """Ready ones and wanted ones: `1/2`, or `2/1 to 3` where replicas come and go."""
+    least, most = service.replicas_wanted, service.replicas_most
+    return f"{service.replicas_ready}/{least}" + (f" to {most}" if most is not None and most > least else "")
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], wide: int) -> str:

@@ -8,7 +8,7 @@ import pulumi
 import pulumi_kubernetes as k8s
 
 from infra.plan.identity import CLUSTER
-from workloads.spec.service import MOST_REPLICAS
+from workloads.spec.replicas import MOST_REPLICAS
 
 SKIP_AWAIT = {"pulumi.com/skipAwait": "true"}
 """Pulumi's own wait knows only that the object exists; whether it answers is another resource's."""

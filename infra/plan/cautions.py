@@ -5,7 +5,7 @@ from datetime import date
 
 from pydantic import BaseModel, ConfigDict
 
-from infra.plan.chips import kept, of_services, to_roll_out, upgrade_strategy
+from infra.plan.chips import always_used, kept, of_services, to_roll_out, upgrade_strategy
 from infra.plan.fit import UNCHECKED, HbmPlan
 from infra.plan.node_pools import MAX_RUN_S
 from infra.plan.pools import PoolPlan, price_row, zone_of
@@ -129,13 +129,14 @@ def _old_prices(stack: StackSpec, today: date) -> Iterator[Warn]:
 def _pools(stack: StackSpec, pools: Sequence[PoolPlan]) -> Iterator[Warn]:
     for number, (pool, planned) in enumerate(zip(stack.pools, pools, strict=True)):
         key = f"tpu-ray:pools[{number}]"
-        least, used = kept(stack, pool), of_services(stack, pool)
+        least, used, most = kept(stack, pool), always_used(stack, pool), of_services(stack, pool)
         if least > used:
             idle = least - used
             chips = idle * planned.chips_per_slice
             rolls_out = any(upgrade_strategy(stack, s) == "NewCluster" for s in stack.services if s.pool == pool.name)
             reason = (
-                f"services use {used} of the {_slices(least)} that are kept; {_slices(idle)} ({_chips(chips)}, "
+                f"services use {_span(used, most)} of the {_slices(least)} that are kept; {_slices(idle)} "
+                f"({_chips(chips)}, "
                 f"{dollars(planned.cost(chips))} an hour) {'is' if idle == 1 else 'are'} billed also while nothing "
                 f"{'runs or rolls out' if rolls_out else 'runs'} there"
             )
@@ -171,6 +172,13 @@ def _services(stack: StackSpec) -> Iterator[Warn]:
                 "one replica less until another slice is free"
             )
             yield Warn(key=f"{key}.pool", reason=reason)
+        least, used = kept(stack, pool), always_used(stack, pool)
+        if service.replicas.moves and least > used:
+            reason = (
+                f"a replica that goes saves nothing while pool {pool.name} keeps {_slices(least)}; with slices.min "
+                f"{used} its slice would go too"
+            )
+            yield Warn(key=f"{key}.replicas", reason=reason)
         if upgrade_strategy(stack, service) == "None":
             reason = (
                 f"a change of image or shape replaces {service.name}, which does not answer meanwhile; with "
@@ -207,6 +215,10 @@ def _jobs(stack: StackSpec) -> Iterator[Warn]:
 def dollars(amount: float | None) -> str:
     """`$1,234.50`, or `unknown`."""
     return "unknown dollars" if amount is None else f"${amount:,.2f}"
+
+
+def _span(least: int, most: int) -> str:
+    return str(most) if least == most else f"{least} to {most}"
 
 
 def _slices(count: int) -> str:

@@ -15,8 +15,13 @@ def kept(stack: StackSpec, pool: PoolSpec) -> int:
 
 
 def of_services(stack: StackSpec, pool: PoolSpec) -> int:
-    """Slices that the pool's services keep."""
-    return sum(s.replicas for s in stack.services if s.pool == pool.name and not s.paused)
+    """Slices that the pool's services take, each with the most replicas that it may have."""
+    return sum(s.replicas.max for s in stack.services if s.pool == pool.name and not s.paused)
+
+
+def always_used(stack: StackSpec, pool: PoolSpec) -> int:
+    """Slices that the pool's services take even while there is little to do."""
+    return sum(s.replicas.min for s in stack.services if s.pool == pool.name and not s.paused)
 
 
 def in_use(stack: StackSpec, pool: PoolSpec) -> int:
@@ -26,7 +31,7 @@ def in_use(stack: StackSpec, pool: PoolSpec) -> int:
 
 def to_roll_out(stack: StackSpec, service: ServiceSpec) -> int:
     """Slices that the service's pool needs so that a second cluster of the service fits beside all that runs."""
-    return in_use(stack, stack.pool(service.pool)) + service.replicas
+    return in_use(stack, stack.pool(service.pool)) + service.replicas.max
 
 
 def upgrade_strategy(stack: StackSpec, service: ServiceSpec) -> Strategy:
@@ -45,7 +50,7 @@ def kept_beside(stack: StackSpec, service: ServiceSpec) -> int:
     One that has more, because the service had more replicas, leaves none for the new one.
     """
     pool = stack.pool(service.pool)
-    return pool.slices.max - (in_use(stack, pool) - service.replicas) - service.replicas
+    return pool.slices.max - (in_use(stack, pool) - service.replicas.max) - service.replicas.max
 
 
 def one_after_another(stack: StackSpec, pool: PoolSpec) -> bool:
@@ -59,9 +64,9 @@ def one_after_another(stack: StackSpec, pool: PoolSpec) -> bool:
 
 
 def _beside(stack: StackSpec, pool: PoolSpec) -> list[int]:
-    """Replicas of each of the pool's services that rolls out beside itself."""
+    """Replicas, at most, of each of the pool's services that rolls out beside itself."""
     return [
-        service.replicas
+        service.replicas.max
         for service in stack.running_services
         if service.pool == pool.name and upgrade_strategy(stack, service) == "NewCluster"
     ]

@@ -16,8 +16,10 @@ still one `TPU`; TPUAccelerator then counts twice the bundles, and uses only the
 
 import math
 
-from workloads.spec import ServiceLaunch, VllmSpec
+from infra.plan.autoscaling import number_of_replicas
+from workloads.spec import ServiceLaunch, ServiceSpec, VllmSpec
 from workloads.spec.engines import PIPELINE
+from workloads.spec.replicas import MOST_REPLICAS
 
 LLM_IMPORT_PATH = "ray.serve.llm:build_openai_app"
 RESERVE_TRY_S = 100
@@ -29,8 +31,19 @@ HUB = "hf:"
 
 
 def openai_app(launch: ServiceLaunch, engine: VllmSpec) -> dict[str, object]:
-    """Import path and arguments: `llm_configs` with the one model (LLMServingArgs)."""
-    return {"import_path": LLM_IMPORT_PATH, "args": {"llm_configs": [llm_config(launch, engine)]}}
+    """Import path and arguments: `llm_configs` with the one model (LLMServingArgs).
+
+    A range of replicas stands beside the arguments, so that another one restarts no replica.
+    """
+    made: dict[str, object] = {"import_path": LLM_IMPORT_PATH, "args": {"llm_configs": [llm_config(launch, engine)]}}
+    if launch.service.replicas.moves:
+        made["deployments"] = [{"name": deployment(launch.model_name), **number_of_replicas(launch.service)}]
+    return made
+
+
+def deployment(model_name: str) -> str:
+    """Name of the deployment that holds the model (core/server/builder.py, build_llm_deployment)."""
+    return "LLMServer:" + model_name.replace("/", "--").replace(".", "_")
 
 
 def llm_config(launch: ServiceLaunch, engine: VllmSpec) -> dict[str, object]:
@@ -46,11 +59,16 @@ def llm_config(launch: ServiceLaunch, engine: VllmSpec) -> dict[str, object]:
         "accelerator_type": shape.ray_accelerator_type,
         "accelerator_config": {"kind": "tpu", "topology": shape.topology},
         "engine_kwargs": kwargs,
-        "deployment_config": {
-            "num_replicas": service.replicas,
-            "max_constructor_retry_count": service.replicas * tries(service.reserve_timeout_s),
-        },
+        "deployment_config": _deployment_config(service),
     }
+
+
+def _deployment_config(service: ServiceSpec) -> dict[str, object]:
+    count, each = service.replicas, tries(service.reserve_timeout_s)
+    if count.moves:
+        # The same for every range. Serve takes the smaller of this and what its replicas have together.
+        return {"max_constructor_retry_count": MOST_REPLICAS * each}
+    return {"num_replicas": count.max, "max_constructor_retry_count": count.max * each}
 
 
 def tries(reserve_timeout_s: int) -> int:

@@ -29,10 +29,11 @@ class Upgrade(_Frozen):
 
 
 class ServicePlan(_Frozen):
-    """One service. `chips`: of all its replicas. `hbm` is None on one machine."""
+    """One service. `replicas` and `chips`: at most; `least_replicas` are always there. `hbm` is None on one machine."""
 
     name: str
     pool: str
+    least_replicas: int
     replicas: int
     chips: int
     upgrade: Upgrade
@@ -125,22 +126,24 @@ def _service(stack: StackSpec, service: ServiceSpec, size_of: SizeOf) -> Service
     return ServicePlan(
         name=service.name,
         pool=service.pool,
-        replicas=service.replicas,
-        chips=0 if service.paused else service.replicas * stack.pool(service.pool).slice.chips,
+        least_replicas=service.replicas.min,
+        replicas=service.replicas.max,
+        chips=0 if service.paused else service.replicas.max * stack.pool(service.pool).slice.chips,
         upgrade=_upgrade(stack, service),
         hbm=service_hbm(stack, service, size_of),
     )
 
 
 def _upgrade(stack: StackSpec, service: ServiceSpec) -> Upgrade:
-    one = service.replicas == 1
+    most = service.replicas.max
+    one = most == 1
     if service.paused:
         return Upgrade(strategy="None", means="paused: it takes no slice")
     if stack.platform.kind == "local":
         means = f"Serve starts its {'replica' if one else 'replicas'} again on the same {'slice' if one else 'slices'}"
         return Upgrade(strategy="InPlace", means=means)
     if upgrade_strategy(stack, service) == "NewCluster":
-        more = "1 slice" if one else f"{service.replicas} slices"
+        more = "1 slice" if one else f"{'up to ' if service.replicas.moves else ''}{most} slices"
         return Upgrade(strategy="NewCluster", means=f"a second cluster comes up on {more} more, then takes over")
     needed = to_roll_out(stack, service)
     return Upgrade(strategy="None", means=f"replaced, no answers meanwhile; {needed} slices would hold old and new")

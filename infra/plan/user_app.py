@@ -11,7 +11,7 @@ def user_app(launch: ServiceLaunch, engine: AppSpec) -> dict[str, object]:
     environment of its processes (`workloads.declared`), so that it is not said a second time in `args`.
     """
     service = launch.service
-    declared = DeclaredSlices(slice=launch.slice, pool=service.pool, replicas=service.replicas)
+    declared = DeclaredSlices(slice=launch.slice, pool=service.pool, replicas=service.replicas.max)
     return {
         "import_path": engine.import_path,
         "args": dict(engine.args),

@@ -5,6 +5,7 @@ Every platform uses these two functions, so what was tried on one machine is wha
 
 import shlex
 
+from infra.plan.autoscaling import number_of_replicas
 from infra.plan.llm import openai_app
 from infra.plan.user_app import user_app
 from workloads.spec import AppSpec, JobLaunch, ServiceLaunch, VllmSpec
@@ -29,7 +30,7 @@ def serve_application(launch: ServiceLaunch) -> dict[str, object]:
         return entry | openai_app(launch, engine)
     if isinstance(engine, AppSpec):
         return entry | user_app(launch, engine)
-    deployments = [{"name": DEPLOYMENT, "num_replicas": launch.service.replicas}]
+    deployments = [{"name": DEPLOYMENT, **number_of_replicas(launch.service)}]
     return entry | {"import_path": SERVE_IMPORT_PATH, "args": launch.arguments, "deployments": deployments}
 
 

@@ -44,7 +44,7 @@ def _changed(before: StackSpec, old: ServiceSpec, after: StackSpec, new: Service
     answers: Answers = "all"
     if fate in ("replaced", "new hosts"):
         answers = "none"
-    elif fate == "in place" and min(old.replicas, new.replicas) == 1:
+    elif fate == "in place" and min(old.replicas.min, new.replicas.min) == 1:
         answers = "late"
     return ServiceChange(
         service=new.name,
@@ -58,7 +58,8 @@ def _fate(before: StackSpec, old: ServiceSpec, after: StackSpec, new: ServiceSpe
     if not (isinstance(before.platform, GkePlatform) and isinstance(after.platform, GkePlatform)):
         if before.platform.kind != after.platform.kind or before.pools != after.pools:
             return "replaced"
-        return _in_serve(_local(before, old), _local(after, new)) or "same"
+        more = new.replicas.min > old.replicas.min
+        return _in_serve(_local(before, old), _local(after, new), more) or "same"
     if cluster_change(before, after).keys:
         return "replaced"
     was, now = ray_service(before.platform, before, old), ray_service(after.platform, after, new)
@@ -79,7 +80,7 @@ def _fate(before: StackSpec, old: ServiceSpec, after: StackSpec, new: ServiceSpe
     if rolled_out:
         return "beside" if _fits_beside(before, old, after, new) else "stuck"
     applications = [yaml.safe_load(_part(one, "spec", "serveConfigV2"))["applications"][0] for one in (was, now)]
-    return _in_serve(*applications) or "same"
+    return _in_serve(applications[0], applications[1], new.replicas.min > old.replicas.min) or "same"
 
 
 def _gives_slice_to_its_run(before: StackSpec, after: StackSpec, service: ServiceSpec) -> bool:
@@ -97,19 +98,21 @@ def _fits_beside(before: StackSpec, old: ServiceSpec, after: StackSpec, new: Ser
     pool = new.pool
     services = {service.name for service in after.running_services if service.pool == pool}
     jobs = {job.name for job in after.jobs if job.pool == pool}
-    going = sum(s.replicas for s in before.running_services if s.pool == pool and s.name not in services)
+    going = sum(s.replicas.max for s in before.running_services if s.pool == pool and s.name not in services)
     going += sum(1 for job in before.jobs if job.pool == pool and job.name not in jobs)
     # Counted in the pool of before only where the service was in it too.
-    held = old.replicas if old.pool == pool else 0
-    others = in_use(after, after.pool(pool)) - new.replicas
-    return others + going + held + new.replicas <= after.pool(pool).slices.max
+    held = old.replicas.max if old.pool == pool else 0
+    others = in_use(after, after.pool(pool)) - new.replicas.max
+    return others + going + held + new.replicas.max <= after.pool(pool).slices.max
 
 
-def _in_serve(was: Mapping[str, Any], now: Mapping[str, Any]) -> Fate | None:
-    """What Serve does where an application changes; None where nothing does."""
+def _in_serve(was: Mapping[str, Any], now: Mapping[str, Any], more: bool) -> Fate | None:
+    """What Serve does where an application changes; None where nothing does. `more`: whether replicas have to come."""
     if {**was, "deployments": None} != {**now, "deployments": None}:
         return "in place"
-    return None if was == now else "more slices"
+    if was == now:
+        return None
+    return "more slices" if more else "other number"
 
 
 def _local(stack: StackSpec, service: ServiceSpec) -> Mapping[str, Any]:
@@ -117,7 +120,7 @@ def _local(stack: StackSpec, service: ServiceSpec) -> Mapping[str, Any]:
 
 
 def _chips(stack: StackSpec, service: ServiceSpec) -> int:
-    return service.replicas * stack.pool(service.pool).slice.chips
+    return service.replicas.max * stack.pool(service.pool).slice.chips
 
 
 def _part(manifest: Mapping[str, object], *path: str) -> Any:

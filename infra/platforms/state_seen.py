@@ -36,6 +36,9 @@ class ServiceSeen(_Seen):
     state: ServiceState
     replicas_ready: int
     replicas_wanted: int
+    """At least."""
+    replicas_most: int | None = None
+    """Where more may come while there is much to do."""
     url: str
     reason: str = ""
 

@@ -17,6 +17,7 @@ from infra.stack.rules_jobs import job_problems
 from infra.stack.rules_names import node_pool_name_problems
 from infra.stack.rules_platform import platform_problems
 from infra.stack.rules_pools import pool_problems, pools_by_name, said_once, single_pool_problems
+from infra.stack.rules_replicas import replica_problems
 from infra.stack.rules_runs import in_our_words, run_problems, told_by_rules
 from infra.stack.rules_services import pool_meant, service_problems
 from infra.stack.translate import Entry, read_entry
@@ -55,6 +56,7 @@ def parse_stack(config: Mapping[str, object], project: str = "tpu-ray") -> Stack
         if not ("jobs" in unreadable and problem.key.endswith(".model") and str(problem.value).startswith("job:"))
     ]
     problems += engine_problems(services, known, platform)
+    problems += replica_problems(services, known, platform)
     problems += job_problems(jobs, known)
     problems += run_problems(jobs, services, _queued(platform, pools))
     problems += env_problems(platform, services, jobs)

@@ -102,14 +102,15 @@ def keep_cluster_problems(
 
 def _too_many(entry: Entry[ServiceSpec], pool: Pool, free: int, reason: str) -> Problem:
     if entry.wrote("replicas"):
-        key, value = f"{entry.key}.replicas", _replicas(entry)
+        key, value = f"{entry.key}.replicas{'.max' if entry.wrote('replicas.max') else ''}", _replicas(entry)
         allowed, close = ((f"1 to {free}",), free) if free else ((), None)
         return Problem(key=key, value=value, reason=reason, allowed=allowed, nearest=close)
     return Problem(key=f"{entry.key}.pool", value=pool.name, reason=reason)
 
 
 def _replicas(entry: Entry[ServiceSpec]) -> int:
-    return entry.spec.replicas if entry.spec is not None else 1
+    """Those that it may come to: what is promised to a service is there when it is needed."""
+    return entry.spec.replicas.max if entry.spec is not None else 1
 
 
 def _slices(count: int) -> str:

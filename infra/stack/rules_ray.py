@@ -16,6 +16,8 @@ OLDEST_OPERATOR = "1.3.0"
 MULTI_HOST_OPERATOR = "1.4.0"
 """The first that counts the hosts of a slice: before, a RayCluster of several is never ready and a run never begins
 (https://github.com/ray-project/kuberay/issues/3274)."""
+RANGE_OPERATOR = "1.4.0"
+"""The first with `autoscalerOptions.version`."""
 
 
 def ray_problems(
@@ -23,7 +25,7 @@ def ray_problems(
 ) -> Iterator[Problem]:
     """What is wrong between the keys of `ray`, and between them and the pools and services."""
     assert isinstance(platform.spec, GkePlatform)
-    yield from _operator(platform, platform.spec, pools)
+    yield from _operator(platform, platform.spec, pools, services)
     yield from _tokens(platform, platform.spec)
     tolerant = platform.spec.ray.gcs_fault_tolerance is not None and platform.sound("ray.gcs_fault_tolerance")
     if tolerant and not services:
@@ -34,7 +36,9 @@ def ray_problems(
         )
 
 
-def _operator(entry: Platform, spec: GkePlatform, pools: Sequence[Entry[PoolSpec]]) -> Iterator[Problem]:
+def _operator(
+    entry: Platform, spec: GkePlatform, pools: Sequence[Entry[PoolSpec]], services: Sequence[Entry[ServiceSpec]]
+) -> Iterator[Problem]:
     version = spec.ray.operator_version
     if version is None or not entry.sound("ray.operator_version"):
         return
@@ -46,6 +50,10 @@ def _operator(entry: Platform, spec: GkePlatform, pools: Sequence[Entry[PoolSpec
             and pool.spec.slice.multi_host
         ):
             needs.append((MULTI_HOST_OPERATOR, f"{pool.key}.topology: {pool.spec.topology}, several hosts,"))
+            break
+    for service in services:
+        if service.spec is not None and service.sound("replicas") and service.spec.replicas.moves:
+            needs.append((RANGE_OPERATOR, f"{service.key}.replicas: {service.spec.replicas}, a range,"))
             break
     first, why = max(needs, key=lambda need: numbers(need[0]))
     if numbers(version) < numbers(first):

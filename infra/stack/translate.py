@@ -206,8 +206,8 @@ def _problem(detail: ErrorDetails, place: Path, raw: Plain, key: str, model: Any
         )
     if kind in _BOUNDS:
         words, open_end = _BOUNDS[kind]
-        # A number of slices is the most and the least at once: the narrower limit holds.
-        bound = max(1, next(iter(context.values()))) if place == ("slices",) else next(iter(context.values()))
+        # A number is the most and the least at once: the narrower limit holds.
+        bound = max(1, next(iter(context.values()))) if place in _COUNTS else next(iter(context.values()))
         limit = f"{words} {as_number(bound)}"
         close = None if open_end else int(bound) if float(bound).is_integer() else bound
         return Problem(key=where, value=shown, reason=f"must be {limit}", allowed=(limit,), nearest=close)
@@ -225,7 +225,7 @@ def _problem(detail: ErrorDetails, place: Path, raw: Plain, key: str, model: Any
         return Problem(key=where, value=shown, reason=f"must hold {limit}", allowed=(limit,))
     if kind == "too_short":
         return Problem(key=where, value=shown, reason="must hold at least one value", allowed=("at least one value",))
-    wanted = _COUNT if place == ("slices",) else _TYPES.get(kind)
+    wanted = _COUNT if place in _COUNTS else _TYPES.get(kind)
     if wanted is None:
         return Problem(key=where, value=shown, reason=detail["msg"])
     allowed = tuple(GENERATIONS) if place == ("generation",) else (wanted,)
@@ -254,6 +254,7 @@ _BOUNDS = {
     "less_than_equal": ("at most", False),
 }
 _COUNT = "a whole number, or {min: ..., max: ...}"
+_COUNTS = ("slices",), ("replicas",)
 _NAMES = ("name",), ("run",), ("pool",), ("namespace",)
 _TEXT, _WHOLE, _NUMBER = "text", "a whole number", "a number"
 _TYPES = {

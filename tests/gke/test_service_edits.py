@@ -87,7 +87,7 @@ def test_the_cluster_ends_with_what_the_file_says(both: tuple[GkeCheckout, KubeR
     wanted = {
         (service.name, number, host)
         for service in after.services
-        for number in range(service.replicas)
+        for number in range(service.replicas.min)
         for host in range(after.pool(service.pool).slice.hosts)
     }
     pods = [pod for pod in stack.plane.every("/api/v1/pods") if "ray.io/cluster" in pod["metadata"]["labels"]]

@@ -8,13 +8,20 @@ from hypothesis import strategies as st
 from infra.plan.report import plan
 from infra.stack import GkePlatform, LocalPlatform, Platform, PoolSpec, SliceCount, StackSpec
 from tests.render.stacks import GKE
-from workloads.spec import JobSpec, ServiceSpec, catalogue
+from workloads.spec import JobSpec, ReplicaCount, ServiceSpec, catalogue
 
 TODAY = date(2026, 12, 2)
 SHAPES = [found for found in catalogue() if found.chips <= 512]
 
 # Plans are quick, but a busy machine is not: no example has a time limit.
 calm = settings(deadline=None, max_examples=60)
+
+
+@st.composite
+def replicas(draw: st.DrawFn) -> ReplicaCount:
+    """A number or a range."""
+    most = draw(st.integers(1, 4))
+    return ReplicaCount(min=draw(st.integers(1, most)), max=most)
 
 
 @st.composite
@@ -36,7 +43,7 @@ def stacks(draw: st.DrawFn) -> StackSpec:
         )
     names = st.sampled_from([pool.name for pool in pools])
     services = [
-        ServiceSpec(name=f"s-{n}", pool=draw(names), model="package:m", replicas=draw(st.integers(1, 4)))
+        ServiceSpec(name=f"s-{n}", pool=draw(names), model="package:m", replicas=draw(replicas()))
         for n in range(draw(st.integers(0, 3)))
     ]
     jobs = [JobSpec(name=f"j-{n}", pool=draw(names)) for n in range(draw(st.integers(0, 3)))]

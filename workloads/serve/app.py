@@ -85,7 +85,7 @@ def application(launch: ServiceLaunch, engine: str) -> serve.Application:
     deployment: Any = serve.deployment(
         Replica,
         name="Replica",
-        num_replicas=launch.service.replicas,
+        num_replicas=launch.service.replicas.min,
         max_ongoing_requests=most_open(launch) + SPARE_CALLS,
         # The replica itself computes nothing; the hosts' processes have the CPUs and the chips.
         ray_actor_options={"num_cpus": 0},

@@ -6,6 +6,7 @@ Pure pydantic: importing this package brings in neither pulumi, ray nor jax.
 from workloads.spec.engines import AppSpec, VllmSpec
 from workloads.spec.job import BUNDLED_TEXTS, DataSpec, JobSpec, MeshSpec, ModelSpec
 from workloads.spec.launch import DeclaredSlices, JobLaunch, ServiceLaunch
+from workloads.spec.replicas import ReplicaCount
 from workloads.spec.run import DeclaredRun
 from workloads.spec.secret import SecretKey
 from workloads.spec.service import EngineSpec, ServiceSpec
@@ -22,6 +23,7 @@ __all__ = [
     "JobSpec",
     "MeshSpec",
     "ModelSpec",
+    "ReplicaCount",
     "SecretKey",
     "ServiceLaunch",
     "ServiceSpec",

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from workloads.spec.engines import AppSpec, VllmSpec
+from workloads.spec.replicas import ReplicaCount
 from workloads.spec.secret import SecretKey
 
 NAME_PATTERN = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"
@@ -13,7 +14,6 @@ NAME_PATTERN = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"
 Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=47)]
 """A DNS-1035 label within KubeRay's limit for RayService and RayJob names."""
 
-MOST_REPLICAS = 64
 LEAST_CONTEXT = 16
 
 _BUCKETS = (64, 256, 1024)
@@ -73,7 +73,10 @@ class ServiceSpec(BaseModel):
         "brought into the bucket or onto this machine once), or a path to a folder or .gguf file. Engine `app` has "
         "none: what it loads is its own affair. Required with the other two.",
     )
-    replicas: int = Field(default=1, ge=1, le=MOST_REPLICAS, description="Copies of the model; each takes one slice.")
+    replicas: ReplicaCount = Field(
+        default=ReplicaCount(min=1, max=1),
+        description="Copies of the model; each takes one slice. Number of them, or `{min: ..., max: ...}`.",
+    )
     engine: Engine = Field(
         default=EngineSpec(),
         description="What makes the answers: `jax`, the bundled engine, `vllm` or `app`; or a mapping with its `kind` "
@@ -109,6 +112,12 @@ class ServiceSpec(BaseModel):
         description="Whether it is ended and takes no slice; its URL stays its own. `tpu-ray pause` and `resume` write "
         "it. Where the pool keeps slices (`slices.min`), they are billed all the same.",
     )
+
+    @field_validator("replicas", mode="before")
+    @classmethod
+    def _number_of_replicas(cls, value: object) -> object:
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        return {"min": value, "max": value} if whole else value
 
     @field_validator("engine", mode="before")
     @classmethod

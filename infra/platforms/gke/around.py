@@ -31,7 +31,7 @@ def around_service(
     if platform.ray.network_policy:
         made.append(_policy(platform, f"service-{service.name}", name, pods, True, opts))
     if platform.ray.disruption_budgets:
-        hosts = stack.pool(service.pool).slice.hosts * service.replicas
+        hosts = stack.pool(service.pool).slice.hosts * service.replicas.max
         made.append(
             DisruptionBudget(
                 f"service-{service.name}",

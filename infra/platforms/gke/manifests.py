@@ -13,6 +13,7 @@ from infra.platforms.gke.job_manifest import ray_job
 from infra.platforms.gke.launches import service_launch
 from infra.platforms.gke.models import job_name, stage_job, staged_models
 from infra.platforms.gke.pod_env import with_env
+from infra.platforms.gke.scaled import with_scaling
 from infra.platforms.gke.schedule import schedule_manifests
 from infra.platforms.gke.vllm_pods import with_vllm
 from infra.stack import GkePlatform, StackSpec
@@ -50,7 +51,7 @@ def ray_service(platform: GkePlatform, stack: StackSpec, service: ServiceSpec, m
         "spec": {
             "serveConfigV2": yaml.safe_dump({"applications": applications}, sort_keys=False),
             "upgradeStrategy": {"type": upgrade_strategy(stack, service)},
-            "rayClusterConfig": _service_cluster(platform, stack, service, service.replicas),
+            "rayClusterConfig": _service_cluster(platform, stack, service, service.replicas.max),
         },
     }
 
@@ -67,7 +68,7 @@ def application_of(
 
 
 def _service_cluster(platform: GkePlatform, stack: StackSpec, service: ServiceSpec, slices: int) -> Manifest:
-    cluster = ray_cluster(platform, stack.pool(service.pool), slices)
+    cluster = with_scaling(ray_cluster(platform, stack.pool(service.pool), slices), service.replicas)
     if isinstance(service.engine, VllmSpec):
         cluster = with_vllm(cluster, service)
     cluster = with_env(cluster, {}, service.secret_env)

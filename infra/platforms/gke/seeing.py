@@ -38,13 +38,14 @@ class Seeing:
     def service(self, service: ServiceSpec) -> ServiceSeen:
         """A service."""
         hosts = self._stack.pool(service.pool).slice.hosts
-        wanted = Wanted(service.name, self._namespace, service.replicas * hosts)
+        wanted = Wanted(service.name, self._namespace, service.replicas.min * hosts)
         seen = ServiceSeen(
             name=service.name,
             pool=service.pool,
             state="starting",
             replicas_ready=0,
-            replicas_wanted=service.replicas,
+            replicas_wanted=service.replicas.min,
+            replicas_most=service.replicas.max,
             url=api_url(service, service_url(wanted)),
         )
         found = look_up(self._kubernetes, self._namespace, service.name)
@@ -55,7 +56,7 @@ class Seeing:
             return seen.model_copy(update={"state": "absent", "reason": reason})
         workers = [pod for pod in found.pods_of(found.coming().get("rayClusterName", "")) if not is_head(pod)]
         running = sum(pod.get("status", {}).get("phase") == "Running" for pod in workers)
-        seen = seen.model_copy(update={"replicas_ready": min(running // hosts, service.replicas)})
+        seen = seen.model_copy(update={"replicas_ready": min(running // hosts, service.replicas.max)})
         now = look(wanted, found)
         if now.failure:
             return seen.model_copy(update={"state": "failed", "reason": now.failure})

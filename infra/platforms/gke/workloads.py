@@ -111,7 +111,7 @@ def _spec(manifest: Manifest) -> Manifest:
 
 
 def _expected(platform: GkePlatform, stack: StackSpec, service: ServiceSpec, model_version: str = "") -> Expected:
-    shape, count = stack.pool(service.pool).slice, service.replicas
+    shape, count = stack.pool(service.pool).slice, service.replicas.min
     launch = service_launch(platform, stack, service, model_version)
     tells_itself = isinstance(service.engine, EngineSpec)
     config_mark = "" if tells_itself else mark_of(application_of(platform, stack, service, model_version))

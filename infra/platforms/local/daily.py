@@ -113,8 +113,9 @@ class LocalDaily:
             name=service.name,
             pool=service.pool,
             state="starting",
-            replicas_ready=min(ready, service.replicas),
-            replicas_wanted=service.replicas,
+            replicas_ready=min(ready, service.replicas.max),
+            replicas_wanted=service.replicas.min,
+            replicas_most=service.replicas.max,
             url=api_url(service, url),
         )
         if application is None and service.paused:

@@ -142,7 +142,7 @@ def _application(
 
 
 def _expected(service: ServiceSpec, stack: StackSpec) -> Expected:
-    shape, count = stack.pool(service.pool).slice, service.replicas
+    shape, count = stack.pool(service.pool).slice, service.replicas.min
     slices = (
         f"{count} free {shape.generation} {shape.topology} slice{'s' if count > 1 else ''} of pool `{service.pool}`"
     )
@@ -152,7 +152,7 @@ def _expected(service: ServiceSpec, stack: StackSpec) -> Expected:
 
 def _is_full(stack: StackSpec, pool: str) -> bool:
     """Whether the pool's services and jobs together want more slices than it has: then one leaves before the next."""
-    replicas = sum(service.replicas for service in stack.services if service.pool == pool)
+    replicas = sum(service.replicas.max for service in stack.services if service.pool == pool)
     runs = sum(1 for job in stack.jobs if job.pool == pool)
     return replicas + runs > stack.pool(pool).slices.max
 
