@@ -11,6 +11,9 @@ import yaml
 
 from docs.generate.page import write_or_check
 from infra.plan.service_fates import ANSWERS, MEANS
+from tests.gke.range_edits import POOLS as RANGE_POOLS
+from tests.gke.range_edits import RANGE_EDITS
+from tests.gke.range_edits import SERVICES as RANGE_SERVICES
 from tests.gke.room_edits import EDITS
 from tests.gke.service_edits import JOBS, POOLS, SERVICES, ServiceEdit
 
@@ -72,6 +75,19 @@ pools:
 """
 
 
+RANGES = """
+## Replicas that come and go
+
+```yaml
+pools:
+{pools}services:
+{services}```
+
+| edit | services | RayServices and RayJobs |
+|---|---|---|
+"""
+
+
 def page() -> str:
     """The whole page."""
     fates = [
@@ -86,7 +102,12 @@ def page() -> str:
     ]
     told = [f"| {fate} | {MEANS[fate]} | {ANSWERS[answers]} |" for fate, answers in fates]  # type: ignore[index]
     head = HEAD.format(fates="\n".join(told), pools=_listed(POOLS), services=_listed(SERVICES), jobs=_listed(JOBS))
-    return head + "\n".join(f"| `{edit.keys}` | {_told(edit)} | {_done(edit)} |" for edit in EDITS) + "\n"
+    ranges = RANGES.format(pools=_listed(RANGE_POOLS), services=_listed(RANGE_SERVICES))
+    return head + _rows(EDITS) + ranges + _rows(RANGE_EDITS)
+
+
+def _rows(edits: Sequence[ServiceEdit]) -> str:
+    return "".join(f"| `{edit.keys}` | {_told(edit)} | {_done(edit)} |\n" for edit in edits)
 
 
 def _listed(entries: Sequence[Mapping[str, object]]) -> str:

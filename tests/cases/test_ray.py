@@ -142,3 +142,13 @@ def test_a_password_in_a_redis_address_is_refused_and_not_repeated() -> None:
     found = mistakes(config(pool(), services=(service(),), ray={"gcs_fault_tolerance": redis}))
     assert list(found) == ["platform.ray.gcs_fault_tolerance.redis_address"]
     assert "hunter2" not in str(found)
+
+
+@pytest.mark.parametrize(("operator", "right"), [("1.3.2", False), ("1.4.0", True)])
+def test_a_range_needs_an_operator_that_knows_the_autoscalers_versions(operator: str, right: bool) -> None:
+    """Before, the API server drops `autoscalerOptions.version` without a word."""
+    services = (service(replicas={"max": 2}),)
+    stack = config(pool(topology="2x2", slices=2), services=services, ray={"operator_version": operator})
+    found = mistakes(stack)
+    assert list(found) == ([] if right else ["platform.ray.operator_version"])
+    assert right or "replicas: 1 to 2, a range, needs KubeRay 1.4.0" in found["platform.ray.operator_version"].reason

@@ -15,6 +15,12 @@ def service(state: ServiceState, reason: str = "") -> ServiceSeen:
     )
 
 
+def test_a_range_of_replicas_is_told_with_what_is_there() -> None:
+    seen = service("ready").model_copy(update={"replicas_ready": 2, "replicas_wanted": 1, "replicas_most": 3})
+    lines = shown(StackSeen(stack="t", platform="gke", up=True, services=(seen,))).splitlines()
+    assert "chat     quad  ready  2/1 to 3  http://127.0.0.1:8000/chat/v1" in lines
+
+
 def run(state: RunState, submitted: bool = False, reason: str = "") -> RunSeen:
     return RunSeen(
         name="story",

@@ -44,6 +44,22 @@ def test_a_pool_that_is_never_at_its_least_is_told() -> None:
     assert "never at its least of 0: 8 chips, $21.60 an hour" in found["tpu-ray:pools[0].slices.min"]
 
 
+def test_a_range_of_replicas_is_billed_at_its_least_and_saves_what_the_pool_lets_go() -> None:
+    replicas = {"min": 1, "max": 3}
+    right = stack([pool("chat", slices={"min": 1, "max": 6})], [service("chat", "chat", replicas=replicas)])
+    assert warned(right) == {}
+    # Two of the three kept slices have no replica while there is little to do.
+    found = warned(stack([pool("chat", slices={"min": 3, "max": 6})], [service("chat", "chat", replicas=replicas)]))
+    assert list(found) == ["tpu-ray:pools[0].slices.min", "tpu-ray:services[0].replicas"]
+    assert (
+        "services use 1 to 3 of the 3 slices that are kept; 2 slices (8 chips" in found["tpu-ray:pools[0].slices.min"]
+    )
+    assert "saves nothing while pool chat keeps 3 slices; with slices.min 1" in found["tpu-ray:services[0].replicas"]
+    # Of the least alone it is known that it is always used.
+    found = warned(stack([pool("chat", slices={"min": 0, "max": 6})], [service("chat", "chat", replicas=replicas)]))
+    assert "never at its least of 0: 4 chips, $10.80 an hour" in found["tpu-ray:pools[0].slices.min"]
+
+
 def test_a_service_that_is_replaced_is_told_with_the_slices_that_would_help() -> None:
     found = warned(stack([pool("chat", slices=2)], [service("chat", "chat", replicas=2)]))
     assert "replaces chat" in found["tpu-ray:services[0].pool"]

@@ -49,6 +49,18 @@ def test_a_service_rolls_out_beside_itself_where_the_pool_holds_both(
     assert made.chips.upgrade_peak == 4 * peak
 
 
+@pytest.mark.parametrize(("most", "strategy", "peak"), [(6, "NewCluster", 6), (5, "None", 3)])
+def test_a_range_of_replicas_counts_with_its_most(most: int, strategy: str, peak: int) -> None:
+    """The new cluster may come while the old one has all its replicas."""
+    one = service("chat", "chat", replicas={"min": 1, "max": 3})
+    made = plan("s", stack([pool("chat", slices={"min": 1, "max": most})], [one]), TODAY)
+    (found,) = made.services
+    assert (found.least_replicas, found.replicas, found.chips) == (1, 3, 12)
+    assert found.upgrade.strategy == strategy
+    assert ("up to 3 slices" in found.upgrade.means) is (strategy == "NewCluster")
+    assert made.chips.model_dump() == {"min": 4, "max": 4 * most, "upgrade_peak": 4 * peak}
+
+
 def test_services_of_one_pool_that_fit_one_by_one_but_not_together_stop_at_the_pools_most() -> None:
     # Each of the two finds 2 + 1 slices, both at once would be 4 of 3.
     services = [service("a", "chat"), service("b", "chat")]

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.gke.range_edits import RANGE_EDITS
 from tests.gke.room_edits import EDITS
 
 ROOT = Path(__file__).parents[2]
@@ -18,8 +19,8 @@ def test_page_is_current() -> None:
 
 def test_who_is_cut_off_is_bold() -> None:
     rows = [line for line in PAGE.read_text().splitlines() if line.startswith("| `")]
-    assert len(rows) == len(EDITS)
-    for edit, row in zip(EDITS, rows, strict=True):
+    assert len(rows) == len(EDITS) + len(RANGE_EDITS)
+    for edit, row in zip((*EDITS, *RANGE_EDITS), rows, strict=True):
         cut_off = any(answers == "none" and fate != "added" for fate, answers, _ in edit.told.values())
         assert ("**" in row) is cut_off, row
 

@@ -21,7 +21,7 @@ from infra.plan.workloads import SERVE_IMPORT_PATH
 from tests.rig.kube.control_plane import ControlPlane, control_plane
 from tests.rig.kube.kuberay_jobs import JobCourse, reconcile_job
 from tests.rig.kube.parts import KUBERAY
-from tests.rig.kube.ray_clusters import annotations, grown, new_beside, pods, same
+from tests.rig.kube.ray_clusters import annotations, asked, grown, new_beside, pods, same
 from workloads.spec import ServiceLaunch
 
 Json = dict[str, Any]
@@ -68,7 +68,7 @@ class KubeRay:
 
     def cluster_of(self, service: Json) -> str:
         """The Ray cluster that is to serve, with a pod for the head and one for each host."""
-        metadata, spec = service["metadata"], service["spec"]["rayClusterConfig"]
+        metadata, spec = service["metadata"], asked(service)
         clusters = f"{RAY}/namespaces/{metadata['namespace']}/rayclusters"
         mine = [one for one in self.every(clusters) if is_of(one, service)]
         if not mine:
@@ -85,12 +85,12 @@ class KubeRay:
             name = self.make_cluster(service, int(name.rpartition("-")[2]) + 1)
             self.most_pods[metadata["name"]] = sum(is_worker(pod) for pod in self.pods_of(service))
             self.end_cluster(service, newest["metadata"]["name"])
-        elif len(self.pods_of(service)) < len(pods(newest["spec"])):
-            self.make_pods(service, name, newest["spec"])
+        elif len(self.pods_of(service)) < len(pods(there := spec if same(newest, spec) else newest["spec"])):
+            self.make_pods(service, name, there)
         return name
 
     def make_cluster(self, service: Json, number: int) -> str:
-        metadata, spec = service["metadata"], service["spec"]["rayClusterConfig"]
+        metadata, spec = service["metadata"], asked(service)
         name = f"{metadata['name']}-{number}"
         path = f"{RAY}/namespaces/{metadata['namespace']}/rayclusters"
         if self.make(path, name, service, labels_of(service), annotations(spec), spec=spec):

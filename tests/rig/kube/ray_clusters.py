@@ -9,8 +9,23 @@ import json
 from copy import deepcopy
 from typing import Any
 
+import yaml
+
 Json = dict[str, Any]
 HASH, GROUPS = "ray.io/hash-without-replicas-and-workers-to-delete", "ray.io/num-worker-groups"
+
+
+def asked(service: Json) -> Json:
+    """The Ray cluster that a RayService asks for. Where its slices come and go, with as many of them as Serve's least:
+    Serve would ask Ray's autoscaler for these, which would write them into the RayCluster.
+    """
+    spec: Json = service["spec"]["rayClusterConfig"]
+    if not spec.get("enableInTreeAutoscaling"):
+        return spec
+    application = yaml.safe_load(service["spec"]["serveConfigV2"])["applications"][0]
+    least = application["deployments"][0]["autoscaling_config"]["min_replicas"]
+    groups = [{**group, "replicas": int(number < least)} for number, group in enumerate(spec["workerGroupSpecs"])]
+    return {**spec, "workerGroupSpecs": groups}
 
 
 def annotations(spec: Json) -> dict[str, str]:
