@@ -72,6 +72,29 @@ def test_a_job_that_goes_keeps_its_slice_until_the_end_of_the_up_too() -> None:
     assert told(stack(3, [S], [{}]), stack(3, [S], image="2"))["s"][0] == "beside"
 
 
+def ranged(least: int, most: int, **more: int) -> list[Json]:
+    return [{**S, "replicas": {"min": least, "max": most, **more}}]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "fate"),
+    [
+        (ranged(1, 3), ranged(2, 3), ("more slices", "all", 12)),
+        (ranged(2, 3), ranged(1, 3), ("other number", "all", 12)),
+        (ranged(1, 2), ranged(1, 3), ("other number", "all", 12)),
+        (ranged(1, 3), ranged(1, 2), ("beside", "all", 20)),
+        (ranged(1, 3), ranged(1, 3, idle_s=600), ("beside", "all", 24)),
+        (ranged(1, 3), [{**S, "replicas": 3}], ("beside", "all", 24)),
+        ([{**S, "replicas": 2}], ranged(2, 3), ("beside", "all", 20)),
+        ([{**S, "replicas": 2}], ranged(2, 2), ("same", "all", 8)),
+    ],
+)
+def test_a_range_moves_without_a_new_cluster_where_it_need_not_be_another(
+    before: list[Json], after: list[Json], fate: tuple[str, str, int]
+) -> None:
+    assert told(stack(6, before), stack(6, after))["s"] == fate
+
+
 def test_a_new_run_takes_the_slice_of_the_service_that_has_its_model() -> None:
     service = {"name": "s", "model": "job:train"}
     for slices, fate in ((1, ("replaced", "none", 4)), (2, ("in place", "late", 4))):
