@@ -165,9 +165,9 @@ def control_plane(folder: Path, kuberay: str = KUBERAY[-1]) -> Iterator[ControlP
     store = f"http://127.0.0.1:{client}"
     servers: list[Server] = []
     try:
-        servers.append(_start_etcd(folder, store, f"http://127.0.0.1:{peer}"))
+        servers.append(start_etcd(folder, store, f"http://127.0.0.1:{peer}"))
         servers.append(_start_api_server(folder, plane, store, secure))
-        _wait(plane, servers)
+        wait_until_ready(plane, servers)
         servers.append(_start_controllers(folder, plane))
         yield plane
         if dead := [server.dead for server in servers if server.dead]:
@@ -177,7 +177,8 @@ def control_plane(folder: Path, kuberay: str = KUBERAY[-1]) -> Iterator[ControlP
             server.end()
 
 
-def _start_etcd(folder: Path, store: str, peers: str) -> Server:
+def start_etcd(folder: Path, store: str, peers: str) -> Server:
+    """Start the store; `peers` is the address that others of its kind would use."""
     flags: dict[str, str | Path] = {
         "data-dir": folder / "etcd",
         "listen-client-urls": store,
@@ -229,7 +230,12 @@ def _start_controllers(folder: Path, plane: ControlPlane) -> Server:
     return Server.start(kube_controller_manager(), folder, flags)
 
 
-def _wait(plane: ControlPlane, servers: list[Server]) -> None:
+def wait_until_ready(plane: ControlPlane, servers: list[Server]) -> None:
+    """Return when the API server answers.
+
+    Raises:
+        ControlPlaneError: one of the servers ended, or it does not.
+    """
     until = time.monotonic() + START_S
     while time.monotonic() < until:
         if dead := [server.dead for server in servers if server.dead]:

@@ -23,6 +23,7 @@ PROVIDER_MODULE = "github.com/pulumi/pulumi-kubernetes/provider/v4"
 KUBERAY = ("1.5.1", "1.6.2")
 """What GKE's add-on may bring: the release of its first TPU guides, and the newest that the Go proxy serves."""
 KUEUE = "0.17.0"
+COREDNS = "1.12.4"
 
 PINNED = Path(__file__).parent / "build"
 """One Go module for each part that is built, with the sums of everything that goes into it."""
@@ -55,6 +56,36 @@ def kube_controller_manager() -> Path:
     return _plane() / "kube-controller-manager"
 
 
+def kube_scheduler() -> Path:
+    """What finds a node for a pod."""
+    return _node() / "kube-scheduler"
+
+
+def kube_proxy() -> Path:
+    """What makes a Service's address lead to its pods."""
+    return _node() / "kube-proxy"
+
+
+def kubelet() -> Path:
+    """The kubelet, of a machine whose size it is told: `build/node/kubelet/main.go`."""
+    return _node() / "kubelet"
+
+
+def pause() -> Path:
+    """What holds a pod's namespaces open: `build/node/pause/main.go`."""
+    return _node() / "pause"
+
+
+def coredns() -> Path:
+    """What answers for the names of Services and pods."""
+    return _built("names", COREDNS, _build_names) / "coredns"
+
+
+def kuberay_operator(version: str) -> Path:
+    """KubeRay's operator of a release."""
+    return _built(f"kuberay-{version}", version, _build_operator) / "ray-operator"
+
+
 def kubernetes_provider() -> Path:
     """Folder with `pulumi-resource-kubernetes`, to be put on PATH."""
     return _built("provider", PROVIDER, _build_provider)
@@ -84,6 +115,27 @@ def _build_plane(work: Path, target: Path) -> None:
         ("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager", f"-s -w {stamp}"),
     ):
         _build(name, package, flags, work, target)
+
+
+def _node() -> Path:
+    return _built("node", KUBERNETES, _build_node)
+
+
+def _build_node(work: Path, target: Path) -> None:
+    flags = f"-s -w -X k8s.io/component-base/version.gitVersion=v{KUBERNETES}"
+    for name in ("kube-scheduler", "kube-proxy"):
+        _build(name, f"k8s.io/kubernetes/cmd/{name}", flags, work, target)
+    _build("kubelet", "./kubelet", flags, work, target)
+    # It runs where there are no libraries.
+    _build("pause", "./pause", "-s -w -extldflags -static", work, target)
+
+
+def _build_names(work: Path, target: Path) -> None:
+    _build("coredns", "github.com/coredns/coredns", "-s -w", work, target)
+
+
+def _build_operator(work: Path, target: Path) -> None:
+    _build("ray-operator", KUBERAY_MODULE, "-s -w", work, target)
 
 
 def _build_provider(work: Path, target: Path) -> None:
@@ -134,8 +186,8 @@ def _built(part: str, version: str, build: Callable[[Path, Path], None]) -> Path
 def _content(module: Path) -> str:
     """Short hash of the names and contents of a module's files."""
     found = hashlib.sha256()
-    for file in sorted(module.iterdir()):
-        found.update(f"{file.name} {hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
+    for file in sorted(file for file in module.rglob("*") if file.is_file()):
+        found.update(f"{file.relative_to(module)} {hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
     return found.hexdigest()[:8]
 
 
