@@ -1,0 +1,60 @@
+"""Mounts of this machine, as a node's plugin makes them. Making and ending them takes root."""
+
+import subprocess
+from pathlib import Path
+from typing import Protocol
+
+MOUNTED = Path("/proc/self/mountinfo")
+
+
+class Mounts(Protocol):
+    """How folders are mounted."""
+
+    def mounted(self, target: Path) -> bool: ...
+    def mount(self, source: Path, target: Path, read_only: bool) -> None: ...
+    def unmount(self, target: Path) -> None: ...
+
+
+class MountError(Exception):
+    """A mount could not be made or ended; with what the command said."""
+
+
+class BindMounts:
+    """Folders shown at a second place: `mount --bind`."""
+
+    def mounted(self, target: Path) -> bool:
+        return str(target) in targets(MOUNTED.read_text())
+
+    def mount(self, source: Path, target: Path, read_only: bool) -> None:
+        """Raises MountError. Nothing is left mounted then."""
+        _run("mount", "--bind", str(source), str(target))
+        if read_only:
+            # A bind mount takes the flags of its source, and others only when it is mounted again: mount(8).
+            try:
+                _run("mount", "-o", "remount,bind,ro", str(target))
+            except MountError:
+                self.unmount(target)
+                raise
+
+    def unmount(self, target: Path) -> None:
+        """Raises MountError."""
+        # What still has it open keeps it; nothing else sees it any more.
+        _run("umount", "--lazy", str(target))
+
+
+def targets(mountinfo: str) -> set[str]:
+    """Where something is mounted: the fifth column, in which blanks are written in octal. proc_pid_mountinfo(5)"""
+    columns = [line.split()[4] for line in mountinfo.splitlines()]
+    escapes = {"\\040": " ", "\\011": "\t", "\\012": "\n", "\\134": "\\"}
+    found = set()
+    for column in columns:
+        for escape, letter in escapes.items():
+            column = column.replace(escape, letter)
+        found.add(column)
+    return found
+
+
+def _run(*command: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise MountError(f"{' '.join(command)}: {done.stderr.strip()}")
