@@ -147,12 +147,12 @@ class Server:
 
 
 @contextmanager
-def control_plane(folder: Path, kuberay: str = KUBERAY[-1]) -> Iterator[ControlPlane]:
+def control_plane(folder: Path, kuberay: str = KUBERAY[-1], webhooks: bool = False) -> Iterator[ControlPlane]:
     """Start all of it below `folder`; `kuberay` is the release whose definitions GKE's add-on would bring.
 
     A namespace's deletion and the garbage collection of what is owned are Kubernetes' own. No other controllers and no
     webhooks run here: what needs them to answer is switched off, what the API server does by itself, such as the
-    toleration of `google.com/tpu`, is on.
+    toleration of `google.com/tpu`, is on. With `webhooks` it asks those that are registered.
 
     Raises:
         ControlPlaneError: a part did not come up, or ended before it was told to.
@@ -166,7 +166,7 @@ def control_plane(folder: Path, kuberay: str = KUBERAY[-1]) -> Iterator[ControlP
     servers: list[Server] = []
     try:
         servers.append(start_etcd(folder, store, f"http://127.0.0.1:{peer}"))
-        servers.append(_start_api_server(folder, plane, store, secure))
+        servers.append(_start_api_server(folder, plane, store, secure, webhooks))
         wait_until_ready(plane, servers)
         servers.append(_start_controllers(folder, plane))
         yield plane
@@ -191,7 +191,8 @@ def start_etcd(folder: Path, store: str, peers: str) -> Server:
     return Server.start(etcd(), folder, flags)
 
 
-def _start_api_server(folder: Path, plane: ControlPlane, store: str, port: int) -> Server:
+def _start_api_server(folder: Path, plane: ControlPlane, store: str, port: int, webhooks: bool) -> Server:
+    off = ["ServiceAccount", *([] if webhooks else ["MutatingAdmissionWebhook", "ValidatingAdmissionWebhook"])]
     tokens = folder / "tokens.csv"
     tokens.write_text(f"{plane.token},admin,admin,system:masters\n")
     # It makes this key with its certificate, before it looks for the one that signs accounts' tokens.
@@ -209,7 +210,7 @@ def _start_api_server(folder: Path, plane: ControlPlane, store: str, port: int) 
         "service-cluster-ip-range": "10.96.0.0/16",
         "authorization-mode": "RBAC",
         "enable-admission-plugins": "ExtendedResourceToleration",
-        "disable-admission-plugins": "ServiceAccount,MutatingAdmissionWebhook,ValidatingAdmissionWebhook",
+        "disable-admission-plugins": ",".join(off),
     }
     return Server.start(kube_apiserver(), folder, flags)
 
