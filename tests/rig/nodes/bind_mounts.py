@@ -20,18 +20,22 @@ class MountError(Exception):
 
 
 class BindMounts:
-    """Folders shown at a second place: `mount --bind`."""
+    """Folders shown at a second place: `mount --bind`, as the process `of` sees them; None: as this one does."""
+
+    def __init__(self, of: int | None = None) -> None:
+        self._table = MOUNTED if of is None else Path(f"/proc/{of}/mountinfo")
+        self._as = () if of is None else ("nsenter", "--mount", f"--target={of}", "--")
 
     def mounted(self, target: Path) -> bool:
-        return str(target) in targets(MOUNTED.read_text())
+        return str(target) in targets(self._table.read_text())
 
     def mount(self, source: Path, target: Path, read_only: bool) -> None:
         """Raises MountError. Nothing is left mounted then."""
-        _run("mount", "--bind", str(source), str(target))
+        _run(*self._as, "mount", "--bind", str(source), str(target))
         if read_only:
             # A bind mount takes the flags of its source, and others only when it is mounted again: mount(8).
             try:
-                _run("mount", "-o", "remount,bind,ro", str(target))
+                _run(*self._as, "mount", "-o", "remount,bind,ro", str(target))
             except MountError:
                 self.unmount(target)
                 raise
@@ -39,7 +43,7 @@ class BindMounts:
     def unmount(self, target: Path) -> None:
         """Raises MountError."""
         # What still has it open keeps it; nothing else sees it any more.
-        _run("umount", "--lazy", str(target))
+        _run(*self._as, "umount", "--lazy", str(target))
 
 
 def targets(mountinfo: str) -> set[str]:

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,12 @@ from typing import Any
 from tests.rig.kube.control_plane import Server
 from tests.rig.kube.parts import kubelet
 from tests.rig.nodes import machine_image
+from tests.rig.nodes.bind_mounts import BindMounts
+from tests.rig.nodes.bucket_driver import BucketDriver, offered
+from tests.rig.nodes.chips import write_chips
+from tests.rig.nodes.device_plugin import DevicePlugin, registered
 from tests.rig.nodes.network import DOMAIN, GATEWAY, add_address, drop_address, write_cni
+from workloads.spec import Slice
 
 CGROUPS = Path("/sys/fs/cgroup")
 INIT = "mount --make-rprivate /; echo up; while sleep 3600; do :; done"
@@ -63,9 +69,12 @@ class Machine:
     provider_id: str
     login: Path
     tags: Sequence[str]
+    shape: Slice | None
+    buckets: Path
     holder: subprocess.Popen[bytes] | None = None
     init: int = 0
     servers: dict[str, Server] = field(default_factory=dict)
+    plugins: ExitStack = field(default_factory=ExitStack)
 
     @property
     def kubelet_folder(self) -> Path:
@@ -96,6 +105,13 @@ class Machine:
         self.inside(["mkdir", "-p", plugins])
         self.inside(["mount", "--bind", str(self.kubelet_folder / "device-plugins"), plugins])
         self._start_containerd()
+        driver = BucketDriver(self.name, self.buckets, BindMounts(self.init))
+        self.plugins.enter_context(offered(driver, self.kubelet_folder))
+        if self.shape is not None:
+            chips = write_chips(self.folder / "chips", self.shape)
+            self.plugins.enter_context(
+                registered(DevicePlugin(self.shape, self.address, [chips]), self.kubelet_folder)
+            )
         self.start_kubelet()
 
     def inside(self, command: Sequence[str]) -> str:
@@ -236,6 +252,7 @@ state = "{self.folder}/state"
     def cut_power(self) -> None:
         """End it without a word to anybody: its node stays until someone misses it."""
         if self.holder:
+            self.plugins.close()
             os.kill(self.init, signal.SIGKILL)
             self.holder.wait()
             self.holder = None
@@ -267,8 +284,10 @@ def machine(
     taints: Sequence[Mapping[str, str]],
     provider_id: str,
     tags: Sequence[str],
+    shape: Slice | None,
+    buckets: Path,
 ) -> Machine:
     """A machine that is not started yet; `number` gives it its address, `cluster` names the cgroup of them all."""
     address = add_address(number)
     group = f"{cluster}/{number}"
-    return Machine(name, folder / str(number), address, group, size, labels, taints, provider_id, login, tags)
+    return Machine(name, folder / str(number), address, group, size, labels, taints, provider_id, login, tags, shape, buckets)

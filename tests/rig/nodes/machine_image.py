@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tests.checkout import ROOT
 from tests.rig.kube.parts import pause
+from tests.rig.nodes.chips import CHIPS
 
 FOLDERS = ("usr", "etc", "etc/ssl", "etc/alternatives", "proc", "sys", "dev", "run", "var", "root", "home/ray", "mnt")
 BESIDE_USR = ("bin", "sbin", "lib", "lib64")
@@ -45,7 +46,7 @@ def write_image(file: Path, tags: Sequence[str]) -> None:
     config = {
         "architecture": "amd64",
         "os": "linux",
-        "config": {"Env": [f"PATH={Path(sys.prefix) / 'bin'}:/usr/local/bin:/usr/bin:/bin", "HOME=/home/ray"],
+        "config": {"Env": [f"PATH={Path(sys.prefix) / 'bin'}:/usr/local/bin:/usr/bin:/bin", "HOME=/home/ray", f"PYTHONPATH={CHIPS}"],
                    "Entrypoint": ["/pause"], "WorkingDir": "/home/ray"},
         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(layer).hexdigest()}"]},
     }
