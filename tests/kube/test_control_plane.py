@@ -177,6 +177,20 @@ def test_a_server_that_dies_is_told_with_the_end_of_its_log(
     assert not running_below(tmp_path)
 
 
+@pytest.mark.parametrize("webhooks", [False, True])
+def test_webhooks_are_asked_only_where_a_test_wants_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, webhooks: bool
+) -> None:
+    monkeypatch.setattr(started, "etcd", stand_in(tmp_path, "exec sleep 600"))
+    monkeypatch.setattr(started, "kube_apiserver", stand_in(tmp_path, 'echo "$@"; exit 3'))
+    with pytest.raises(ControlPlaneError) as raised, control_plane(tmp_path / "plane", webhooks=webhooks):
+        pass
+    (off,) = re.findall(r"--disable-admission-plugins=(\S*)", str(raised.value))
+    assert off == (
+        "ServiceAccount" if webhooks else "ServiceAccount,MutatingAdmissionWebhook,ValidatingAdmissionWebhook"
+    )
+
+
 def test_one_that_never_answers_is_told_when_the_time_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(started, "START_S", 1.0)
     for server in ("etcd", "kube_apiserver"):

@@ -2,7 +2,7 @@
 
 It does to pods and RayClusters what the public webhook was seen to do on a real API server with KubeRay 1.5.1 and
 1.6.0; GKE's managed copy may be of another release. What is documented of it:
-    https://docs.cloud.google.com/kubernetes-engine/docs/add-on/ray-on-gke/concepts/overview
+    https://docs.cloud.google.com/kubernetes-engine/docs/add-on/ray-on-gke/how-to/enable-ray-on-gke
     https://docs.cloud.google.com/kubernetes-engine/docs/add-on/ray-on-gke/how-to/view-tpu-metrics
     https://github.com/ai-on-gke/kuberay-tpu-webhook/blob/main/README.md
     https://github.com/ai-on-gke/kuberay-tpu-webhook/blob/main/e2e/README.md

@@ -35,7 +35,7 @@ def make_certificate(folder: Path, address: str) -> Certificate:
     assert openssl, "the webhook of the test rig speaks TLS, and there is no `openssl` on PATH"
     made, settings = Certificate(folder / "webhook.crt", folder / "webhook.key"), folder / "webhook.cnf"
     settings.write_text(SETTINGS.format(address=address))
-    command = [openssl, "req", "-x509", "-nodes", "-days", "2", "-config", settings]
+    command: list[str | Path] = [openssl, "req", "-x509", "-nodes", "-days", "2", "-config", settings]
     command += ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-out", made.file, "-keyout", made.key]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert ran.returncode == 0, ran.stderr

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from socketserver import TCPServer
 from typing import Any
 from urllib.parse import quote
 
@@ -66,7 +67,9 @@ class WebhookServer:
     @without.setter
     def without(self, parts: Collection[str]) -> None:
         if unknown := set(parts) - PARTS:
-            raise ValueError(f"the webhook writes no {', '.join(sorted(unknown))}; it writes {', '.join(sorted(PARTS))}")
+            raise ValueError(
+                f"the webhook writes no {', '.join(sorted(unknown))}; it writes {', '.join(sorted(PARTS))}"
+            )
         self._without = frozenset(parts)
 
     def start(self) -> None:
@@ -180,6 +183,11 @@ class _Server(ThreadingHTTPServer):
     ) -> None:
         super().__init__(address, handler)
         self._tls, self._errors = tls, errors
+
+    def server_bind(self) -> None:
+        # Not HTTPServer's own: it asks the name service for the name of the address.
+        TCPServer.server_bind(self)
+        self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
 
     def finish_request(self, request: Any, client_address: Any) -> None:
         # Here and not where connections are accepted: who is slow to shake hands keeps nobody else waiting.
