@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx
 
 from tests.rig.cloud import filled_cluster, filled_others, filled_pool, refusals_network, refusals_others, refusals_pool
+from tests.rig.cloud.buckets import drop_content, keep_content
 from tests.rig.cloud.control_plane import ControlPlane, read_control_plane
 from tests.rig.cloud.families import FAMILIES
 from tests.rig.cloud.held import Held, Thing, Things
@@ -93,6 +94,7 @@ class Cloud:
                 self._first_pool(world, id, inputs)
                 filled_cluster.make_identity_pool(world, thing)
             things.put(token, id, thing)
+            keep_content(settings, token, thing)
             # GKE goes on where the program ends early: what is planned comes with whatever calls next.
             took = family.minutes * settings.seconds_per_minute
             if token == NODE_POOL:
@@ -146,6 +148,7 @@ class Cloud:
             except Refused as refused:
                 raise _in_words_of_provider(token, f'updating {FAMILIES[token].name} "{id}"', refused) from None
             things.put(token, id, after)
+            keep_content(settings, token, after)
             later = DEFINITIONS_MINUTES * settings.seconds_per_minute
             if token == CLUSTER and not ray_operator(before.outputs):
                 self._plan_definitions(things, id, after, later)
@@ -205,6 +208,7 @@ class Cloud:
                     gone += node_names(pool_id, pool)
                     things.drop(NODE_POOL, pool_id)
             self._drop(world, token, id, state)
+            drop_content(settings, token, thing)
         side = self._side()
         if gone and side is not None:
             side.remove_nodes(gone)

@@ -5,6 +5,7 @@ All of them work on what is held, so that the next read shows it. Ids are those 
 
 from collections.abc import Callable, Sequence
 
+from tests.rig.cloud import buckets
 from tests.rig.cloud.cloud import Cloud
 from tests.rig.cloud.filled_pool import pools_of
 from tests.rig.cloud.held import Thing
@@ -108,8 +109,9 @@ def objects_written(cloud: Cloud, bucket: str, names: Sequence[str]) -> None:
 def deleted_by_hand(cloud: Cloud, token: str, id: str) -> None:
     """Somebody deletes a resource."""
     with cloud.held.change() as things:
-        _held(things.get(token, id), id)
+        thing = _held(things.get(token, id), id)
         things.drop(token, id)
+        buckets.drop_content(cloud.settings, token, thing)
 
 
 def _change_node(cloud: Cloud, pool_id: str, block: Object) -> None:

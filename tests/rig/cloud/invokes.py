@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from tests.rig.cloud import buckets
 from tests.rig.cloud.refused import Refused
 from tests.rig.cloud.world import CLUSTER, CREATED, OBJECT, World, text
 from tests.rig.gcp.values import Object, Value, plain_object
@@ -85,7 +86,8 @@ def _versions(world: World, args: Object) -> Object:
 def _objects(world: World, args: Object) -> Object:
     """https://cloud.google.com/storage/docs/json_api/v1/objects/list: in the order of their names."""
     bucket, prefix = text(args.get("bucket")), text(args.get("prefix"))
-    names = [id.removeprefix(f"{bucket}/") for id in world.every(OBJECT) if id.startswith(f"{bucket}/{prefix}")]
+    held = [id.removeprefix(f"{bucket}/") for id in world.every(OBJECT) if id.startswith(f"{bucket}/{prefix}")]
+    names = sorted({*held, *buckets.files(world.settings, bucket, prefix)})
     found: list[Value] = [
         {
             "name": name,
@@ -102,10 +104,11 @@ def _objects(world: World, args: Object) -> Object:
 def _content(world: World, args: Object) -> Object:
     bucket, name = text(args.get("bucket")), text(args.get("name"))
     thing = world.get(OBJECT, f"{bucket}/{name}")
-    if thing is None:
+    content = buckets.content(world.settings, bucket, name) if thing is None else thing.own["content"]
+    if content is None:
         # data_source_storage_bucket_object_content.go
         raise Refused(f"Error downloading storage bucket object: googleapi: got HTTP response code 404 for {name}")
-    return {"id": CREATED, "bucket": bucket, "name": name, "content": thing.own["content"]}
+    return {"id": CREATED, "bucket": bucket, "name": name, "content": content}
 
 
 def cluster_not_found(world: World, id: str) -> None:

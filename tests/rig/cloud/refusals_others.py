@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from tests.rig.cloud import buckets
 from tests.rig.cloud.refused import Refused, conflict, forbidden, not_found
 from tests.rig.cloud.refused import bad_request as refuse
 from tests.rig.cloud.world import (
@@ -112,7 +113,8 @@ def object_of_no_bucket(world: World, id: str, inputs: Object) -> None:
 def bucket_full(world: World, id: str, state: Object) -> None:
     """The provider lists the objects first: terraform-provider-google-beta, resource_storage_bucket.go"""
     thing = world.get(BUCKET, id)
-    if thing is not None and plain_list(thing.own.get("objects")) and state.get("forceDestroy") is not True:
+    full = thing is not None and (plain_list(thing.own.get("objects")) or not buckets.empty(world.settings, id))
+    if full and state.get("forceDestroy") is not True:
         raise Refused(f"Error trying to delete bucket {id} without `force_destroy` set to true")
 
 

@@ -1,5 +1,6 @@
 """What was there before the program."""
 
+from tests.rig.cloud import buckets
 from tests.rig.cloud.families import FAMILIES
 from tests.rig.cloud.filled_cluster import make_identity_pool
 from tests.rig.cloud.filled_pool import fill_pool, pool_id
@@ -25,6 +26,7 @@ def seed(world: World) -> dict[str, Thing]:
             continue
         thing = FAMILIES[token].fill(world, id, inputs)
         world.things.put(token, id, thing)
+        buckets.keep_content(world.settings, token, thing)
         if token == CLUSTER:
             clusters[id] = thing
             make_identity_pool(world, thing)

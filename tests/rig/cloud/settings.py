@@ -59,6 +59,7 @@ class Settings(_Frozen):
         default_service_account: whether the project still has Compute Engine's own account.
         identity_pool: whether a cluster with Workload Identity was there once; the project's pool stays from then on.
         default_network: whether the project still has the network `default`.
+        buckets: a folder in which each bucket is a folder with its objects; None: of objects only the names are kept.
         channels: newest version of each release channel.
         versions: all versions that can be had, newest first.
     """
@@ -76,6 +77,7 @@ class Settings(_Frozen):
     default_service_account: bool = True
     default_network: bool = True
     identity_pool: bool = False
+    buckets: str | None = None
     channels: Mapping[str, str] = {
         "RAPID": "1.35.3-gke.1737000",
         "REGULAR": "1.34.4-gke.1193000",
