@@ -59,6 +59,8 @@ class Settings(_Frozen):
         default_service_account: whether the project still has Compute Engine's own account.
         identity_pool: whether a cluster with Workload Identity was there once; the project's pool stays from then on.
         default_network: whether the project still has the network `default`.
+        machines: whether emulated machines run the nodes, whose kubelets register them; else the cloud makes the node
+            objects itself.
         channels: newest version of each release channel.
         versions: all versions that can be had, newest first.
     """
@@ -76,6 +78,7 @@ class Settings(_Frozen):
     default_service_account: bool = True
     default_network: bool = True
     identity_pool: bool = False
+    machines: bool = False
     channels: Mapping[str, str] = {
         "RAPID": "1.35.3-gke.1737000",
         "REGULAR": "1.34.4-gke.1193000",
