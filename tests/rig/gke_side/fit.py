@@ -1,7 +1,7 @@
 """Whether a pod fits a node, and why not in the scheduler's words.
 
-k8s.io/kubernetes 1.34, pkg/scheduler/framework/plugins: tainttoleration, nodeaffinity and noderesources, in the order in
-which its filters are asked; the first that refuses is quoted. Affinity between pods is not looked at.
+k8s.io/kubernetes 1.34, pkg/scheduler/framework/plugins: tainttoleration, nodeaffinity and noderesources, in the order
+in which its filters are asked; the first that refuses is quoted. Affinity between pods is not looked at.
 """
 
 import re
@@ -35,10 +35,12 @@ def requests(pod: Json) -> dict[str, Decimal]:
     """What a pod asks of its node, with its place among the node's pods."""
     spec = pod["spec"]
     total: dict[str, Decimal] = {}
-    for container in spec["containers"]:
+    inits = spec.get("initContainers", [])
+    # One that never ends, a sidecar, runs beside the others.
+    for container in (*spec["containers"], *(each for each in inits if each.get("restartPolicy") == "Always")):
         for name, amount in _asked(container):
             total[name] = total.get(name, Decimal(0)) + amount
-    for container in spec.get("initContainers", []):
+    for container in inits:
         for name, amount in _asked(container):
             total[name] = max(total.get(name, Decimal(0)), amount)
     return {**total, "pods": Decimal(1)}

@@ -115,33 +115,25 @@ def _notify(cloud: Cloud, pool: Pool, name: str, grace_s: float) -> None:
 def retire(cloud: Cloud, pool_id: str, names: Collection[str]) -> None:
     """These machines of a pool never come again: those in their place have other names."""
 
-    def change(own: Object) -> Object:
-        kept = {name: grace for name, grace in plain_object(own.get("notices")).items() if name not in names}
-        return {**own, "retired": _retired(pool_id, own, names, thing), "notices": kept}
-
     with cloud.held.change() as things:
         thing = things.get(NODE_POOL, pool_id)
-        if thing is not None:
-            things.put(NODE_POOL, pool_id, Thing(thing.outputs, change(thing.own)))
-
-
-def _retired(pool_id: str, own: Object, names: Collection[str], thing: Thing) -> Object:
-    before = plain_object(own.get("retired"))
-    zones = [text(zone) for zone in plain_list(thing.outputs.get("nodeLocations"))]
-    now = {zone: [n for name, n in node_numbers(pool_id, thing, zone).items() if name in names] for zone in zones}
-    return {zone: [*plain_list(before.get(zone)), *numbers] for zone, numbers in now.items()}
+        if thing is None:
+            return
+        retired = plain_object(thing.own.get("retired"))
+        for zone in map(text, plain_list(thing.outputs.get("nodeLocations"))):
+            numbers = [n for name, n in node_numbers(pool_id, thing, zone).items() if name in names]
+            retired = {**retired, zone: [*plain_list(retired.get(zone)), *numbers]}
+        own: Object = {**thing.own, "retired": retired, "notices": _without(thing.own, names)}
+        things.put(NODE_POOL, pool_id, Thing(thing.outputs, own))
 
 
 def answered(cloud: Cloud, pool_id: str, names: Collection[str]) -> None:
     """These machines are gone as they were told; others may come under their names."""
-    _change(
-        cloud,
-        pool_id,
-        lambda own: {
-            **own,
-            "notices": {name: grace for name, grace in plain_object(own.get("notices")).items() if name not in names},
-        },
-    )
+    _change(cloud, pool_id, lambda own: {**own, "notices": _without(own, names)})
+
+
+def _without(own: Object, names: Collection[str]) -> Object:
+    return {name: grace for name, grace in plain_object(own.get("notices")).items() if name not in names}
 
 
 def resize(cloud: Cloud, pool_id: str, zone: str, size: int) -> None:
@@ -150,7 +142,7 @@ def resize(cloud: Cloud, pool_id: str, zone: str, size: int) -> None:
 
 
 def refused(cloud: Cloud, pool_id: str, zone: str, size: int) -> str:
-    """Why Compute Engine would not bring a zone of a pool to a size, in the autoscaler's words; empty where it would."""
+    """Why Compute Engine does not bring a zone of a pool to a size, in the autoscaler's words; empty where it does."""
     with cloud.held.change() as things:
         world, thing = World(cloud.settings, things), things.get(NODE_POOL, pool_id)
         if thing is None:

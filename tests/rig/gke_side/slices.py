@@ -1,11 +1,11 @@
 """Which machines start and which end. Pure.
 
 The hosts of a multi-host TPU slice come, go and are repaired together: "Multi-host TPU slices require all instances in
-the slice to be recovered or rescheduled together", https://docs.cloud.google.com/tpu/docs/failure-recovery; GKE recreates
-the whole node pool: https://docs.cloud.google.com/kubernetes-engine/docs/how-to/node-auto-repair, and
+the slice to be recovered or rescheduled together", https://docs.cloud.google.com/tpu/docs/failure-recovery; GKE makes
+the whole node pool anew: https://docs.cloud.google.com/kubernetes-engine/docs/how-to/node-auto-repair, and
 https://docs.cloud.google.com/kubernetes-engine/docs/concepts/tpus: such a pool is immutable, all of its nodes or none.
-The first of these pages has it that a single host comes again under its name. Whether those of a slice do is not public:
-here they never do, so that nothing takes the new slice for the old one.
+The first of these pages has it that a single host comes again under its name, also after a preemption. Whether those of
+a slice do is not public: here they never do, so that nothing takes the new slice for the old one.
 """
 
 from collections.abc import Mapping, Sequence, Set
@@ -58,7 +58,7 @@ def reconcile(
         grace_s: what the pods have whose machines go without a notice of their own.
     """
     wanted = {name for pool in pools for name in pool.names}
-    gone = [name for name in begun if name not in running]
+    gone = [name for name in dict.fromkeys([*begun, *told]) if name not in running]
     stop = dict.fromkeys(sorted(running - wanted - told), grace_s)
     start: list[Object] = []
     retire: dict[str, list[str]] = {}
@@ -71,7 +71,7 @@ def reconcile(
         if pool.gang is not None and ending | lost:
             alive = [name for name in pool.names if name in running]
             # The first host that goes takes the others along, with as much time as it has.
-            grace = max(pool.notices.values(), default=grace_s)
+            grace = max(pool.notices.values(), default=0.0) or grace_s
             stop |= {name: pool.notices.get(name, grace) for name in alive if name not in told}
             if not alive:
                 retire[pool.id] = pool.names
