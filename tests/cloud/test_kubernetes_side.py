@@ -161,6 +161,18 @@ def test_nodes_follow_the_autoscaler_and_keep_their_names(tmp_path: Path, fake: 
     assert set(fake.nodes) == first
 
 
+def test_where_machines_run_the_nodes_their_kubelets_make_them(tmp_path: Path, fake: Fake) -> None:
+    one = with_plane(tmp_path, fake)
+    write_settings(tmp_path, Settings(machines=True))
+    one.create(CLUSTER, cluster())
+    one.create(NODE_POOL, pool())
+    assert fake.definitions == [Path("ray.yaml")]
+    assert fake.nodes == {}
+    fake.nodes["registered"] = {}
+    one.delete(NODE_POOL, POOL_ID, {})
+    assert list(fake.nodes) == ["registered"]
+
+
 class Recorder(ThreadingHTTPServer):
     """A REST server that writes down what it is asked, and answers 201, or what `answers` says of a path."""
 

@@ -209,7 +209,7 @@ class Cloud:
                     things.drop(NODE_POOL, pool_id)
             self._drop(world, token, id, state)
             drop_content(settings, token, thing)
-        side = self._side()
+        side = self._node_side()
         if gone and side is not None:
             side.remove_nodes(gone)
         self._wait(settings, FAMILIES[token].minutes / 2)
@@ -276,8 +276,11 @@ class Cloud:
         plane = read_control_plane(self._folder)
         return None if plane is None else self._kubernetes(plane)
 
+    def _node_side(self) -> KubernetesSide | None:
+        return None if self.settings.machines else self._side()
+
     def _nodes_now(self, pool_id: str, before: list[str]) -> None:
-        side = self._side()
+        side = self._node_side()
         with self.held.change() as things:
             pool = things.get(NODE_POOL, pool_id)
         if side is None or pool is None:

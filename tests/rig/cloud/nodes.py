@@ -4,6 +4,8 @@ Labels, taint and resources: https://docs.cloud.google.com/kubernetes-engine/doc
 plugin (ai-on-gke/tpu-device-plugin).
 """
 
+from itertools import count, islice
+
 from tests.rig.cloud import machines
 from tests.rig.cloud.held import Thing
 from tests.rig.cloud.world import last, mark, region_of, text, whole
@@ -34,13 +36,20 @@ def _zones(pool: Thing) -> list[str]:
     return [text(zone) for zone in plain_list(pool.outputs.get("nodeLocations"))]
 
 
-def _in_zone(pool_id: str, pool: Thing, zone: str) -> list[str]:
-    count = whole(plain_object(pool.own.get("sizes")).get(zone))
+def node_numbers(pool_id: str, pool: Thing, zone: str) -> dict[str, int]:
+    """Number of each node of a zone by its name; the numbers in `own["retired"]` are never used again."""
+    size = whole(plain_object(pool.own.get("sizes")).get(zone))
+    retired = {whole(number) for number in plain_list(plain_object(pool.own.get("retired")).get(zone))}
     machine = machines.TPU_MACHINES.get(text(plain_object(pool.outputs.get("nodeConfig")).get("machineType")))
     cluster, name = pool_id.split("/")[5], last(pool_id)
     group = mark(f"{pool_id}/{zone}", 8)
     start = f"gke-tpu-{group}" if machine else f"gke-{cluster[:20]}-{name[:20]}-{group}"
-    return [f"{start}-{mark(f'{pool_id}/{zone}/{number}', 4)}" for number in range(count)]
+    numbers = islice((number for number in count() if number not in retired), size)
+    return {f"{start}-{mark(f'{pool_id}/{zone}/{number}', 4)}": number for number in numbers}
+
+
+def _in_zone(pool_id: str, pool: Thing, zone: str) -> list[str]:
+    return list(node_numbers(pool_id, pool, zone))
 
 
 def _node(pool_id: str, pool: Thing, zone: str, name: str) -> Object:

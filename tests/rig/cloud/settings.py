@@ -60,6 +60,8 @@ class Settings(_Frozen):
         identity_pool: whether a cluster with Workload Identity was there once; the project's pool stays from then on.
         default_network: whether the project still has the network `default`.
         buckets: a folder in which each bucket is a folder with its objects; None: of objects only the names are kept.
+        machines: whether emulated machines run the nodes, whose kubelets register them; else the cloud makes the node
+            objects itself.
         channels: newest version of each release channel.
         versions: all versions that can be had, newest first.
     """
@@ -78,6 +80,7 @@ class Settings(_Frozen):
     default_network: bool = True
     identity_pool: bool = False
     buckets: str | None = None
+    machines: bool = False
     channels: Mapping[str, str] = {
         "RAPID": "1.35.3-gke.1737000",
         "REGULAR": "1.34.4-gke.1193000",
