@@ -1,7 +1,7 @@
 # Every target does its own set-up on a machine that has Python 3.11+ (and Go, where no Pulumi can be downloaded).
 STACK ?= local
 
-.PHONY: help setup up down test test-rig lint bench
+.PHONY: help setup up down test test-rig test-cluster lint bench
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
@@ -25,6 +25,10 @@ test: setup ## style, types and every test that needs no root, with the time of 
 test-rig: setup ## the GKE stacks on a real API server and Kubernetes provider; their first build takes minutes
 	@.venv/bin/python -m tests.rig.kube
 	@.venv/bin/python -m pytest -m rig --durations=10
+
+test-cluster: setup ## stacks whose pods run, on a whole Kubernetes on this machine; needs root and a few Debian packages
+	@.venv/bin/python -m tests.rig.kube cluster
+	@scripts/cluster.sh .venv/bin/python -m pytest -m cluster --durations=10
 
 bench: setup ## scale runs; none is in CI
 	@.venv/bin/python -m bench.hundred_slices

@@ -17,7 +17,7 @@ part() {
 part "ruff check" .venv/bin/ruff check .
 part "ruff format" .venv/bin/ruff format --check .
 part "mypy" .venv/bin/mypy
-part "fast tests" .venv/bin/python -m pytest -m "not slow and not rig" --durations=10
+part "fast tests" .venv/bin/python -m pytest -m "not slow and not rig and not cluster" --durations=10
 part "slow tests (Pulumi, Ray, JAX)" .venv/bin/python -m pytest -m slow --durations=25
 
 printf '\n%-32s %8s %10s  %s\n' part seconds peak_gib result

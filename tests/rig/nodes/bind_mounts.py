@@ -27,7 +27,10 @@ class BindMounts:
         self._as = () if of is None else ("nsenter", "--mount", f"--target={of}", "--")
 
     def mounted(self, target: Path) -> bool:
-        return str(target) in targets(self._table.read_text())
+        try:
+            return str(target) in targets(self._table.read_text())
+        except FileNotFoundError:  # The process is gone, and all that it saw with it.
+            return False
 
     def mount(self, source: Path, target: Path, read_only: bool) -> None:
         """Raises MountError. Nothing is left mounted then."""

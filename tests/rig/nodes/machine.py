@@ -6,24 +6,25 @@ power is cut. Its disk is a folder.
 
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.rig.kube.control_plane import Server
+from tests.rig.kube.control_plane import END_S, Server
 from tests.rig.kube.parts import kubelet
 from tests.rig.nodes import machine_image
 from tests.rig.nodes.bind_mounts import BindMounts
 from tests.rig.nodes.bucket_driver import BucketDriver, offered
 from tests.rig.nodes.chips import write_chips
 from tests.rig.nodes.device_plugin import DevicePlugin, registered
-from tests.rig.nodes.network import DOMAIN, GATEWAY, add_address, drop_address, write_cni
+from tests.rig.nodes.network import DOMAIN, GATEWAY, drop_address, write_cni
 from workloads.spec import Slice
 
 CGROUPS = Path("/sys/fs/cgroup")
@@ -48,6 +49,27 @@ class Size:
     pods: int
 
 
+class Inside(Server):
+    """A process of a machine. The one that is known here only entered it and waits for the one that does the work."""
+
+    def end(self) -> None:
+        """End it, and wait until it is gone."""
+        for sent in (signal.SIGTERM, signal.SIGKILL):
+            for child in children(self.process.pid):
+                os.kill(child, sent)
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(END_S)
+                return
+
+
+def children(process: int) -> list[int]:
+    """Those of a process that has one thread and may be gone. proc_pid_task(5)"""
+    try:
+        return [int(one) for one in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+    except FileNotFoundError:
+        return []
+
+
 @dataclass
 class Machine:
     """A machine that runs.
@@ -68,11 +90,12 @@ class Machine:
     taints: Sequence[Mapping[str, str]]
     provider_id: str
     login: Path
-    tags: Sequence[str]
+    images: Sequence[str]
     shape: Slice | None
     buckets: Path
     holder: subprocess.Popen[bytes] | None = None
     init: int = 0
+    off: bool = False
     servers: dict[str, Server] = field(default_factory=dict)
     plugins: ExitStack = field(default_factory=ExitStack)
 
@@ -100,7 +123,7 @@ class Machine:
         )
         assert self.holder.stdout
         self.holder.stdout.readline()
-        self.init = int(Path(f"/proc/{self.holder.pid}/task/{self.holder.pid}/children").read_text())
+        (self.init,) = children(self.holder.pid)
         plugins = "/var/lib/kubelet/device-plugins"
         self.inside(["mkdir", "-p", plugins])
         self.inside(["mount", "--bind", str(self.kubelet_folder / "device-plugins"), plugins])
@@ -109,9 +132,7 @@ class Machine:
         self.plugins.enter_context(offered(driver, self.kubelet_folder))
         if self.shape is not None:
             chips = write_chips(self.folder / "chips", self.shape)
-            self.plugins.enter_context(
-                registered(DevicePlugin(self.shape, self.address, [chips]), self.kubelet_folder)
-            )
+            self.plugins.enter_context(registered(DevicePlugin(self.shape, self.address, [chips]), self.kubelet_folder))
         self.start_kubelet()
 
     def inside(self, command: Sequence[str]) -> str:
@@ -142,6 +163,9 @@ class Machine:
     def _start_containerd(self) -> None:
         base = json.loads(self.inside(["ctr", "oci", "spec"]))
         base["mounts"] += machine_image.mounts()
+        # KubeRay raises the limit of open files to 65,536; here it can be no higher than that of this process.
+        _, files = resource.getrlimit(resource.RLIMIT_NOFILE)
+        base["process"]["rlimits"] = [{"type": "RLIMIT_NOFILE", "hard": files, "soft": files}]
         (self.folder / "base.json").write_text(json.dumps(base))
         write_cni(self.folder / "cni", self.folder.parent / "leases")
         config = self.folder / "containerd.toml"
@@ -169,7 +193,7 @@ state = "{self.folder}/state"
         )
         server = self._start("containerd", ["containerd", "--config", str(config)])
         image = self.folder / "image.tar"
-        machine_image.write_image(image, [machine_image.PAUSE, *self.tags])
+        machine_image.write_image(image, [machine_image.PAUSE, *self.images])
         until = time.monotonic() + START_S
         while True:
             try:
@@ -212,7 +236,7 @@ state = "{self.folder}/state"
         log = self.folder / "logs" / f"{name}.log"
         with log.open("ab") as file:
             process = subprocess.Popen(self._entered(command), stdout=file, stderr=file, stdin=subprocess.DEVNULL)
-        self.servers[name] = Server(name, process, log)
+        self.servers[name] = Inside(name, process, log)
         return self.servers[name]
 
     def _kubelet_config(self) -> dict[str, Any]:
@@ -249,13 +273,37 @@ state = "{self.folder}/state"
             "serializeImagePulls": False,
         }
 
+    @property
+    def on(self) -> bool:
+        """Whether it runs, or is on its way."""
+        return not self.off and (self.holder is None or self.holder.poll() is None)
+
+    def shut_down(self, grace_s: float) -> None:
+        """End what runs on it, with so long for each container, then switch it off."""
+        self.stop_kubelet()
+        until = time.monotonic() + grace_s
+        tasks = self._ctr("tasks", "list", "--quiet").split()
+        for task in tasks:
+            with suppress(MachineError):  # It has ended meanwhile.
+                self._ctr("tasks", "kill", "--signal=SIGTERM", task)
+        while tasks and time.monotonic() < until:
+            left = [line for line in self._ctr("tasks", "list").splitlines() if "RUNNING" in line]
+            # The one that holds a pod's network open ends with the others, or never ran beside one.
+            if not left:
+                break
+            time.sleep(PERIOD_S)
+        self.cut_power()
+
     def cut_power(self) -> None:
         """End it without a word to anybody: its node stays until someone misses it."""
+        if self.off:
+            return
+        self.off = True
         if self.holder:
-            self.plugins.close()
             os.kill(self.init, signal.SIGKILL)
             self.holder.wait()
-            self.holder = None
+        # Afterwards: what was mounted on it is gone with it.
+        self.plugins.close()
         for server in self.servers.values():
             server.process.wait()
         self.servers.clear()
@@ -263,31 +311,10 @@ state = "{self.folder}/state"
 
     def scrap(self) -> None:
         """End it and take all that it left away."""
-        if self.holder:
-            self.cut_power()
+        self.cut_power()
         for controller in CGROUPS.iterdir():
             top = controller / self.group
             if top.is_dir() and not controller.is_symlink():
                 for folder, _, _ in os.walk(top, topdown=False):
                     Path(folder).rmdir()
         shutil.rmtree(self.folder)
-
-
-def machine(
-    name: str,
-    folder: Path,
-    number: int,
-    cluster: str,
-    login: Path,
-    size: Size,
-    labels: Mapping[str, str],
-    taints: Sequence[Mapping[str, str]],
-    provider_id: str,
-    tags: Sequence[str],
-    shape: Slice | None,
-    buckets: Path,
-) -> Machine:
-    """A machine that is not started yet; `number` gives it its address, `cluster` names the cgroup of them all."""
-    address = add_address(number)
-    group = f"{cluster}/{number}"
-    return Machine(name, folder / str(number), address, group, size, labels, taints, provider_id, login, tags, shape, buckets)

@@ -26,6 +26,8 @@ def raise_bridge() -> None:
         f"ip link add {BRIDGE} type bridge",
         f"ip address add {GATEWAY}/16 dev {BRIDGE}",
         f"ip link set {BRIDGE} up",
+        # A Service's address is translated only after a way to it was found.
+        f"ip route add {SERVICES} dev {BRIDGE}",
     ):
         subprocess.run(command.split(), check=True)
     Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
@@ -33,6 +35,14 @@ def raise_bridge() -> None:
     bridged = Path("/proc/sys/net/bridge/bridge-nf-call-iptables")
     if bridged.exists():
         bridged.write_text("1")
+
+
+def lower_bridge() -> None:
+    """Take it away, with the rules of Services."""
+    subprocess.run(["ip", "link", "delete", BRIDGE], check=True)
+    for table in ("nat", "filter", "mangle"):
+        for what in ("-F", "-X"):
+            subprocess.run(["iptables", "-t", table, what], check=True)
 
 
 def add_address(number: int) -> str:

@@ -17,8 +17,10 @@ START_ADMISSION = "ExtendedResourceToleration"
 
 
 @contextmanager
-def whole_plane(folder: Path, kuberay: str) -> Iterator[ControlPlane]:
+def whole_plane(folder: Path, kuberay: str, heartbeats: bool = True) -> Iterator[ControlPlane]:
     """Start it below `folder` in this network namespace, at fixed ports of the bridge.
+
+    Without `heartbeats` no node is given up that says nothing.
 
     Raises:
         ControlPlaneError: a part did not come up, or ended before it was told to.
@@ -33,7 +35,7 @@ def whole_plane(folder: Path, kuberay: str) -> Iterator[ControlPlane]:
         wait_until_ready(plane, servers)
         login = folder / "kubeconfig.json"
         login.write_text(json.dumps(plane.kubeconfig))
-        servers.append(_start_controllers(plane, folder, login))
+        servers.append(_start_controllers(plane, folder, login, heartbeats))
         servers.append(Server.start(kube_scheduler(), folder, {**_alone(login), "authentication-kubeconfig": login}))
         yield plane
         if dead := [server.dead for server in servers if server.dead]:
@@ -67,8 +69,9 @@ def start_api_server(plane: ControlPlane, folder: Path) -> Server:
     return Server.start(kube_apiserver(), folder, flags)
 
 
-def _start_controllers(plane: ControlPlane, folder: Path, login: Path) -> Server:
+def _start_controllers(plane: ControlPlane, folder: Path, login: Path, heartbeats: bool) -> Server:
     flags = {
+        "controllers": "*" if heartbeats else "*,-node-lifecycle-controller",
         **_alone(login),
         "service-account-private-key-file": plane.ca_file.with_suffix(".key"),
         "root-ca-file": plane.ca_file,

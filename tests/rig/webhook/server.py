@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socketserver import TCPServer
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from tests.rig.webhook.certificate import Certificate, make_certificate
 from tests.rig.webhook.given import GivenPlaces
@@ -146,12 +146,14 @@ class WebhookServer:
             def do_POST(self) -> None:
                 review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 request = review["request"]
+                # The API server asks for `/mutate?timeout=30s`.
+                path = urlsplit(self.path).path
                 try:
-                    response = {"uid": request["uid"], **webhook.answer(self.path, request)}
+                    response = {"uid": request["uid"], **webhook.answer(path, request)}
                 except (Refusal, Unreadable) as error:
                     # Not as an AdmissionReview: the API server passes on the text of a 403, and nothing of the reason.
                     webhook.said.append(str(error))
-                    text = "Failed to mutate Pod" if self.path == MUTATE else "Failed to validate RayCluster"
+                    text = "Failed to mutate Pod" if path == MUTATE else "Failed to validate RayCluster"
                     self.reply(HTTPStatus.FORBIDDEN, "text/plain; charset=utf-8", f"{text}\n".encode())
                     return
                 answered = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
