@@ -202,10 +202,15 @@ def test_at_the_deadline_a_pod_that_finds_no_node_says_why_also_in_the_autoscale
     scaling = event(
         "Pod", "chat-x7k2p-tpu-0", "FailedScaleUp", "Node scale up in zones us-east5-b failed: GCE out of resources"
     )
-    assert blocked_by(WANTED, found(status(), (stuck,), (scaling,))) == (
-        "pod chat-x7k2p-tpu-0 cannot be scheduled: 0/3 nodes are available: 3 Insufficient google.com/tpu. "
-        "(Node scale up in zones us-east5-b failed: GCE out of resources)"
-    )
+    resting = event("Pod", "chat-x7k2p-tpu-0", "NotTriggerScaleUp", "pod didn't trigger scale-up: 1 in backoff")
+    pending = "pod chat-x7k2p-tpu-0 cannot be scheduled: 0/3 nodes are available: 3 Insufficient google.com/tpu. "
+    for events, words in (
+        ((scaling,), "(Node scale up in zones us-east5-b failed: GCE out of resources)"),
+        # The newest comes first, and says less.
+        ((resting, scaling), "(Node scale up in zones us-east5-b failed: GCE out of resources)"),
+        ((resting,), "(pod didn't trigger scale-up: 1 in backoff)"),
+    ):
+        assert blocked_by(WANTED, found(status(), (stuck,), events)) == pending + words
 
 
 def test_at_the_deadline_a_crash_says_how_it_ended() -> None:
@@ -217,6 +222,15 @@ def test_at_the_deadline_a_crash_says_how_it_ended() -> None:
     assert blocked_by(WANTED, found(status(), (crashing,))).endswith(
         "CrashLoopBackOff: back-off 40s restarting failed container; it ended before with code 137 (OOMKilled)"
     )
+
+
+def test_what_a_container_waits_for_is_not_what_its_pod_waited_for_before() -> None:
+    creating = waiting("ContainerCreating", "")
+    for_a_node = event("Pod", "chat-x7k2p-tpu-0", "FailedScheduling", "0/3 nodes are available")
+    for_a_volume = event("Pod", "chat-x7k2p-tpu-0", "FailedMount", "bucket does not exist")
+    said = blocked_by(WANTED, found(status(), (creating,), (for_a_node, for_a_volume)))
+    assert said.endswith("ContainerCreating: bucket does not exist")
+    assert blocked_by(WANTED, found(status(), (creating,), (for_a_node,))).endswith("ContainerCreating")
 
 
 def test_at_the_deadline_serve_is_quoted_before_anything_else() -> None:

@@ -3,6 +3,7 @@
 import ipaddress
 import json
 import ssl
+from collections.abc import Container
 from contextlib import AbstractContextManager
 from urllib.parse import urlsplit
 
@@ -112,6 +113,12 @@ class Kubernetes:
         return self._client.get(path, params=query, headers=self.headers())
 
 
+WRONG = ("type=Warning", "type=Normal,reason=NotTriggerScaleUp")
+"""Field selectors. The autoscaler does not call it a warning that it makes no node for a pod:
+https://github.com/kubernetes/autoscaler, cluster-autoscaler/processors/status/eventing_scale_up_processor.go
+"""
+
+
 def _is_here(url: str) -> bool:
     """Whether an address is this machine's own."""
     host = urlsplit(url).hostname or ""
@@ -135,6 +142,16 @@ def look_up(kubernetes: Kubernetes, namespace: str, service: str) -> Found:
     pods = kubernetes.every(f"/api/v1/namespaces/{namespace}/pods", labelSelector=CLUSTER_LABEL)
     mine = [pod for pod in pods if pod["metadata"]["labels"][CLUSTER_LABEL] in names]
     about = {service, *names, *(pod["metadata"]["name"] for pod in mine)}
-    events = kubernetes.every(f"/api/v1/namespaces/{namespace}/events", fieldSelector="type=Warning")
-    warnings = [event for event in events if event.get("involvedObject", {}).get("name") in about]
-    return Found(found, tuple(clusters), tuple(mine), tuple(sorted(warnings, key=when, reverse=True)))
+    return Found(found, tuple(clusters), tuple(mine), warnings_about(kubernetes, namespace, about))
+
+
+def warnings_about(kubernetes: Kubernetes, namespace: str, names: Container[str]) -> tuple[Object, ...]:
+    """Events that say what is wrong with objects of these names, the newest first.
+
+    Raises:
+        httpx.HTTPError: it cannot be reached or refuses.
+    """
+    path = f"/api/v1/namespaces/{namespace}/events"
+    events = [event for chosen in WRONG for event in kubernetes.every(path, fieldSelector=chosen)]
+    mine = [event for event in events if event.get("involvedObject", {}).get("name") in names]
+    return tuple(sorted(mine, key=when, reverse=True))

@@ -47,17 +47,19 @@ def hosts_running(pods: list[Object]) -> int:
     return sum(pod.get("status", {}).get("phase") == "Running" for pod in pods if not is_head(pod))
 
 
+SCALING = ("FailedScaleUp", "NotTriggerScaleUp")
+"""Events of the autoscaler about a pod for which it makes no node; what says more comes first."""
+
+
 def why_not_running(found: Found, pod: Object) -> str:
     """What a pod waits for, in Kubernetes' words; empty for one that runs."""
     status = pod.get("status", {})
     scheduled: Object = next((c for c in status.get("conditions", []) if c.get("type") == "PodScheduled"), {})
     if scheduled.get("status") == "False":
+        told = list(found.warnings_about("Pod", pod["metadata"]["name"]))
+        # After a failure the autoscaler rests, and says again and again that it does: why it failed comes first.
         scaling = next(
-            (
-                event["message"]
-                for event in found.warnings_about("Pod", pod["metadata"]["name"])
-                if event.get("reason") in ("FailedScaleUp", "NotTriggerScaleUp")
-            ),
+            (event["message"] for reason in SCALING for event in told if event.get("reason") == reason),
             "",
         )
         return f"cannot be scheduled: {scheduled.get('message', '')}" + (f" ({scaling})" if scaling else "")
@@ -72,9 +74,10 @@ def _waits(container: Object, found: Found, pod: Object) -> str:
     waiting = container["state"]["waiting"]
     ended = container.get("lastState", {}).get("terminated", {})
     words = f"waits in container {container.get('name')}: {waiting.get('reason')}"
-    said = waiting.get("message") or next(
-        (event.get("message", "") for event in found.warnings_about("Pod", pod["metadata"]["name"])), ""
-    )
+    told = found.warnings_about("Pod", pod["metadata"]["name"])
+    # It has found its node since then.
+    later = (event.get("message", "") for event in told if event.get("reason") not in ("FailedScheduling", *SCALING))
+    said = waiting.get("message") or next(later, "")
     words += f": {said}" if said else ""
     if ended:
         words += f"; it ended before with code {ended.get('exitCode')} ({ended.get('reason')})"

@@ -4,8 +4,8 @@ queue.
 
 from dataclasses import dataclass
 
-from infra.platforms.gke.found import CLUSTER_LABEL, RAY_API, SERVICE_LABEL, Found, Object, when
-from infra.platforms.gke.kubernetes_api import Kubernetes
+from infra.platforms.gke.found import CLUSTER_LABEL, RAY_API, SERVICE_LABEL, Found, Object
+from infra.platforms.gke.kubernetes_api import Kubernetes, warnings_about
 
 SUBMITTER = "ray-job-submitter"
 """Container of the pod that hands a run to its Ray cluster and shows what the driver writes."""
@@ -43,15 +43,13 @@ def look_up_run(kubernetes: Kubernetes, namespace: str, name: str) -> FoundRun:
     hosts = [pod for pod in pods if pod["metadata"]["labels"][CLUSTER_LABEL] in names]
     submitters = kubernetes.every(f"/api/v1/namespaces/{namespace}/pods", labelSelector=f"job-name={name}")
     about = {name, *names, *(pod["metadata"]["name"] for pod in (*hosts, *submitters))}
-    events = kubernetes.every(f"/api/v1/namespaces/{namespace}/events", fieldSelector="type=Warning")
-    warnings = [event for event in events if event.get("involvedObject", {}).get("name") in about]
     newest = max(submitters, key=lambda pod: str(pod["metadata"]["creationTimestamp"]), default=None)
     log = kubernetes.log(namespace, newest["metadata"]["name"], SUBMITTER, LOG_LINES) if newest else ""
     return FoundRun(
         run,
         tuple(clusters),
         tuple(hosts),
-        tuple(sorted(warnings, key=when, reverse=True)),
+        warnings_about(kubernetes, namespace, about),
         log=log,
         queue=_queue(kubernetes, namespace, run) if run else "",
     )

@@ -2,8 +2,8 @@
 
 from infra.plan.health import api_url, health_of
 from infra.plan.launches import job_launch
-from infra.platforms.gke.found import CLUSTER_LABEL, RAY_API, Found, Object, is_head, when
-from infra.platforms.gke.kubernetes_api import Kubernetes, look_up
+from infra.platforms.gke.found import CLUSTER_LABEL, RAY_API, Found, Object, is_head
+from infra.platforms.gke.kubernetes_api import Kubernetes, look_up, warnings_about
 from infra.platforms.gke.look import Wanted, blocked_by, look, stuck
 from infra.platforms.gke.run_found import SUBMITTER
 from infra.platforms.gke.runs_seen import SUBMITTED_LABEL, run_seen, step_in
@@ -128,10 +128,7 @@ class Seeing:
             f"/api/v1/namespaces/{self._namespace}/pods", labelSelector=f"{CLUSTER_LABEL}={cluster}"
         )
         about = {cluster, *(pod["metadata"]["name"] for pod in pods)}
-        path = f"/api/v1/namespaces/{self._namespace}/events"
-        events = self._kubernetes.every(path, fieldSelector="type=Warning")
-        mine = [event for event in events if event.get("involvedObject", {}).get("name") in about]
-        found = Found(None, (), tuple(pods), tuple(sorted(mine, key=when, reverse=True)))
+        found = Found(None, (), tuple(pods), warnings_about(self._kubernetes, self._namespace, about))
         return stuck(found, cluster)
 
     def _with_reason(self, seen: RunSeen, job: Object) -> RunSeen:
