@@ -97,7 +97,7 @@ def test_a_replica_more_is_waited_for_also_while_serve_has_not_heard_of_it() -> 
     ],
 )
 def test_it_is_not_ready_before(seen: Json, progress: str) -> None:
-    looked = look(WANTED, found(seen))
+    looked = look(WANTED, found(seen, HOSTS))
     assert not looked.there
     assert looked.failure is None
     assert looked.progress.startswith(progress)
@@ -222,6 +222,18 @@ def test_at_the_deadline_a_crash_says_how_it_ended() -> None:
     assert blocked_by(WANTED, found(status(), (crashing,))).endswith(
         "CrashLoopBackOff: back-off 40s restarting failed container; it ended before with code 137 (OOMKilled)"
     )
+
+
+def test_while_hosts_are_missing_serves_patience_hides_nothing() -> None:
+    unscheduled = {"type": "PodScheduled", "status": "False", "message": "0/1 nodes are available"}
+    pods = (*HOSTS[:3], pod(phase="Pending", conditions=[unscheduled]))
+    slow = {"status": "DEPLOYING", "message": "Deployment 'Replica' has 1 replicas that have taken more than 30s"}
+    waits = "cannot be scheduled: 0/1 nodes are available"
+    seen = found(status(slow), pods)
+    assert look(WANTED, seen).progress.endswith(f"3 of 4 TPU hosts run; {waits}")
+    assert blocked_by(WANTED, seen) == f"pod chat-x7k2p-tpu-0 {waits}; Serve is DEPLOYING: {slow['message']}"
+    failed = found(status({"status": "DEPLOY_FAILED", "message": "no model"}), pods)
+    assert blocked_by(WANTED, failed) == "Serve is DEPLOY_FAILED: no model"
 
 
 def test_what_a_container_waits_for_is_not_what_its_pod_waited_for_before() -> None:

@@ -51,11 +51,11 @@ def look(wanted: Wanted, found: Found) -> Look:
     status, reason = application.get("status", ""), deepest_reason(_messages(application))
     if status in GIVEN_UP:
         return Look(status, failure=f"{status}: {reason}")
+    # Serve waits for hosts without an end and does not know what they wait for; of a replica more it may not have heard.
+    if hosts_running(pods) < wanted.hosts:
+        return Look(how_far(wanted.hosts, found, cluster, pods))
     upgrading = bool(found.status.get("pendingServiceStatus", {}).get("rayClusterName"))
     if status == "RUNNING" and not upgrading and _condition(found, "Ready").get("status") == "True":
-        # A replica more begins with its hosts; until Serve has heard of it, what runs already is all that it knows.
-        if hosts_running(pods) < wanted.hosts:
-            return Look(how_far(wanted.hosts, found, cluster, pods))
         return Look("RUNNING", there=True)
     said = "" if reason == NO_REASON else f": {reason.splitlines()[0][:200]}"
     return Look(f"Serve is {status or 'starting'}{said}")
@@ -70,10 +70,12 @@ def blocked_by(wanted: Wanted, found: Found) -> str:
     if application:
         if old := _old_config(wanted, found.coming()):
             return old.failure or waits or old.progress
-        reason = deepest_reason(_messages(application))
-        # Serve may not know yet that a host of it has gone.
-        if reason != NO_REASON or not waits:
-            return f"Serve is {application.get('status') or 'starting'}: {reason}"
+        status, reason = application.get("status") or "starting", deepest_reason(_messages(application))
+        said = f"Serve is {status}: {reason}"
+        if status in GIVEN_UP or not waits:
+            return said
+        # What a pod waits for lies deeper: Serve says of it no more than that a replica takes long.
+        return waits if reason == NO_REASON else f"{waits}; {said}"
     if waits:
         return waits
     if found.service is None:

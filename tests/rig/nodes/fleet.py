@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.rig.cloud.machines import TPU_MACHINES
 from tests.rig.gcp.values import Object
-from tests.rig.nodes.machine import Machine, Size
+from tests.rig.nodes.machine import Machine, Size, remove_group
 from tests.rig.nodes.network import add_address
 from workloads.spec import Slice
 
@@ -64,6 +64,7 @@ class Fleet:
         for machine in self._machines.values():
             machine.scrap()
         self._machines.clear()
+        remove_group(self._group)
 
     def _stop(self, name: str, grace_s: float) -> None:
         machine = self._machines[name]

@@ -122,7 +122,8 @@ class Machine:
             stdout=subprocess.PIPE,
         )
         assert self.holder.stdout
-        self.holder.stdout.readline()
+        with self.holder.stdout as told:
+            told.readline()
         (self.init,) = children(self.holder.pid)
         plugins = "/var/lib/kubelet/device-plugins"
         self.inside(["mkdir", "-p", plugins])
@@ -312,9 +313,14 @@ state = "{self.folder}/state"
     def scrap(self) -> None:
         """End it and take all that it left away."""
         self.cut_power()
-        for controller in CGROUPS.iterdir():
-            top = controller / self.group
-            if top.is_dir() and not controller.is_symlink():
-                for folder, _, _ in os.walk(top, topdown=False):
-                    Path(folder).rmdir()
+        remove_group(self.group)
         shutil.rmtree(self.folder)
+
+
+def remove_group(group: str) -> None:
+    """Take a cgroup away from every controller that has it; nothing runs in it."""
+    for controller in CGROUPS.iterdir():
+        top = controller / group
+        if top.is_dir() and not controller.is_symlink():
+            for folder, _, _ in os.walk(top, topdown=False):
+                Path(folder).rmdir()

@@ -75,7 +75,7 @@ def write_image(file: Path, tags: Sequence[str]) -> None:
 
 def _env() -> list[str]:
     path = f"{Path(sys.prefix) / 'bin'}:/usr/local/bin:/usr/bin:/bin"
-    return [f"PATH={path}", "HOME=/home/ray", f"PYTHONPATH={CHIPS}:/{OF_THE_IMAGE}"]
+    return [f"PATH={path}", "HOME=/home/ray", f"PYTHONPATH={CHIPS}:/{OF_THE_IMAGE}:{ROOT}"]
 
 
 def _layer() -> bytes:
