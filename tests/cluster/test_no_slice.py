@@ -64,7 +64,7 @@ def test_up_ends_at_its_deadline_with_the_reason_and_no_host_was_made(sold_out: 
     up = sold_out.with_config(config(ready_timeout_s=90)).operate("up")
     (failure,) = up.failures
     assert failure.resource == "Ready wide"
-    for words in ("cannot be scheduled", OUT, "90 s"):
+    for words in ("does not answer after", "cannot be scheduled", OUT, "ready_timeout_s"):
         assert words in failure.reason, failure.reason
     nodes = sold_out.plane.every("/api/v1/nodes")
     assert not [one for one in nodes if "cloud.google.com/gke-tpu-topology" in one["metadata"]["labels"]]

@@ -51,7 +51,7 @@ def look(wanted: Wanted, found: Found) -> Look:
     status, reason = application.get("status", ""), deepest_reason(_messages(application))
     if status in GIVEN_UP:
         return Look(status, failure=f"{status}: {reason}")
-    # Serve waits for hosts without an end and does not know what they wait for; of a replica more it may not have heard.
+    # Serve waits for hosts without an end and does not know what they wait for; of one more it may not have heard.
     if hosts_running(pods) < wanted.hosts:
         return Look(how_far(wanted.hosts, found, cluster, pods))
     upgrading = bool(found.status.get("pendingServiceStatus", {}).get("rayClusterName"))
