@@ -25,7 +25,12 @@ RUNS: Object = {"name": "runs", "location": "us-east5"}
 
 def as_received(value: object) -> Value:
     """A program's value as the provider gets it from the engine."""
-    plain: Any = asyncio.run(serialize_property(value, [], None))
+    # Not `asyncio.run`: it leaves the thread without a loop, and the SDK's mocks look for one.
+    loop = asyncio.new_event_loop()
+    try:
+        plain: Any = loop.run_until_complete(serialize_property(value, [], None))
+    finally:
+        loop.close()
     return read_struct(ParseDict({"source": plain}, Struct()))["source"]
 
 
